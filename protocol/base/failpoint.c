@@ -93,6 +93,9 @@ enum failpoint failpoint_hit(const char *name)
             return FAILPOINT_ERROR;
         case 'a':
             return FAILPOINT_AFTER;
+        case 's':
+            (void)raise(SIGSTOP);
+            break;
         default:
             break;
         }

@@ -8,10 +8,11 @@
  *     BATON_FAILPOINT=apply=PLAN_ID:11       a signal, where the input of that plan is applied
  *     BATON_FAILPOINT_LOG=FILE               the name of each hit is appended, one a line
  *
- * kill: SIGKILL before the act. delay: 300 ms before it. error: the act is not done and fails.
- * drop: it is not done and succeeds. after: it is done and fails. A site that cannot do one of the
- * last three goes on as if there was none. Elsewhere FAILPOINT is a constant and costs
- * nothing. Only the loop thread has points.
+ * kill: SIGKILL before the act. stop: SIGSTOP before it; who continues the process chooses what
+ * happens next. delay: 300 ms before it. error: the act is not done and fails. drop: it is not done
+ * and succeeds. after: it is done and fails. A site that cannot do one of the last three goes on as
+ * if there was none. Elsewhere FAILPOINT is a constant and costs nothing. Only the loop thread has
+ * points.
  *
  * FAILPOINT_OF is a point of one plan: apply, recover, perform. It is not counted. Its action is
  * the number of a signal that the process raises; 11 is a real fault. */

@@ -105,7 +105,7 @@ enum mutant {
     MUTANT_EARLY_SIGNAL_LOST,       /* 92: a step does not take a signal that came before it */
     MUTANT_SIGNALS_UNLIMITED,       /* 93: more signals are kept than a plan may keep */
     MUTANT_SIGNAL_OVERTAKES,        /* 94: a new signal is taken before one that was kept */
-    /* 95 to 99, 114, 130 and 131 are of the journal on PostgreSQL (edge.postgres_owner, _ride);
+    /* 95 to 99, 114, 128 to 131 are of the journal on PostgreSQL (edge.postgres_*);
      * 115, in the engine, by test_fleet.py of a build with -DBATON_MUTANT=115 */
     MUTANT_FENCE_WITHOUT_EPOCH,     /* pg 95: a turn of an earlier owner is stored */
     MUTANT_FENCE_WITHOUT_POS,       /* pg 96: a turn is stored that does not follow the last one */
@@ -133,6 +133,8 @@ enum mutant {
     MUTANT_CALLS_FORGOTTEN,         /* 121: a restart forgets that an attempt has made its calls */
     MUTANT_CALLS_WHILE_PAUSED,      /* 122: calls begin while the plan is paused */
     MUTANT_LATE_BEFORE_CALLS,       /* 123: a late result of an attempt before the calls counts */
+    MUTANT_READ_ONLY_ENDS = 128,    /* pg 128: a server that takes no writes ends the owner */
+    MUTANT_LEASE_FOR_EVER,          /* pg 129: a clock that was put back keeps a lost owner's lease */
     MUTANT_OUTCOME_BY_SELECT = 130, /* pg 130: a lost commit is looked for, not fenced */
     MUTANT_RIDE_TAKES_ANY,          /* pg 131: who connects again takes what another owns */
     MUTANT_SHARE_IGNORED = 136,     /* pg 136: a node takes what it finds, also beyond its share */

@@ -571,7 +571,9 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
         *err = engine->fatal;
         return BT_IO;
     }
+    (void)FAILPOINT("kept");
     engine_perform(engine);
+    (void)FAILPOINT("performed");
     if (engine->waiting > 0) {
         engine->hooks.after_commit(engine, news);
         engine_perform(engine);

@@ -211,6 +211,7 @@ static void recover_plan(struct recovery *all, const struct journal_plan *row)
     struct bt_error why = {.code = BT_OK};
     struct rebuilt v = {.engine = all->engine, .err = &why};
 
+    (void)FAILPOINT("recover");
     FAILPOINT_OF("recover", row->plan_id);
     if (rebuild(&v, row) == BT_OK) {
         recover_rebuilt(all, &v);

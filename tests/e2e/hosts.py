@@ -1,5 +1,6 @@
 """Two hosts on one machine: this process and its children move into a network namespace of their own, `HERE`; programs that
 Other.run starts are in another one, `THERE`. Between them is tests/support/wire.py. Nothing leaves the two."""
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -30,6 +31,12 @@ def move():
     return None
 
 
+def _setns(file):
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(file.fileno(), CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+
+
 class Other:
     """The other host and the line to it."""
 
@@ -45,6 +52,16 @@ class Other:
         self.wire.stdin.write(" ".join(map(str, words)) + "\n")
         self.wire.stdin.flush()
         assert self.wire.stdout.readline() == "ok\n"
+
+    @contextlib.contextmanager
+    def sockets(self):
+        """This thread makes its sockets on the other host: they reach it also when the line is down."""
+        with open("/proc/thread-self/ns/net") as here, open("/proc/%d/ns/net" % self.init.pid) as there:
+            _setns(there)
+            try:
+                yield
+            finally:
+                _setns(here)
 
     def inside(self, *command):
         return ["nsenter", "-t", str(self.init.pid), "-n", *map(str, command)]

@@ -1,10 +1,12 @@
 """A PostgreSQL server of the test's own: an unprivileged cluster in a directory, on a socket in it; and, when it is asked for, a
 second one that has each commit before it is acknowledged."""
+import ctypes
 import os
 import pathlib
 import pwd
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -12,6 +14,7 @@ import unittest
 from harness import BIN, until
 
 NEWEST, OLDEST = 30, 15
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def programs():
@@ -49,21 +52,55 @@ def _as():
     raise unittest.SkipTest("SKIPPED: there is no user who may run PostgreSQL")
 
 
-class Server:
-    def __init__(self, test, listen=""):
-        """listen: an address beside the socket."""
-        self.listen = listen
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="baton-pg-"))
+def small_disk(test, path, mib):
+    """Until the test ends. Skips it where nothing can be mounted."""
+    if LIBC.mount(b"tmpfs", os.fsencode(path), b"tmpfs", 0, b"size=%dm" % mib) != 0:
+        test.skipTest("SKIPPED: no mounts: " + os.strerror(ctypes.get_errno()))
+    test.addCleanup(LIBC.umount2, os.fsencode(path), 2)
+
+
+class Clock:
+    """What a program that runs with `env` takes for the time; see tests/support/shifted_clock.c."""
+
+    def __init__(self, test):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="baton-clock-"))
         self.dir.chmod(0o755)
+        test.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        shutil.copy(BIN / "shifted_clock.so", self.dir)
+        self.set()
+        options = os.environ.get("ASAN_OPTIONS", "")
+        self.env = {"LD_PRELOAD": str(self.dir / "shifted_clock.so"), "BATON_CLOCK": str(self.dir / "shifts"),
+                    "ASAN_OPTIONS": (options + ":" if options else "") + "verify_asan_link_order=0"}
+
+    def set(self, wall=0.0, boot=0.0):
+        """Seconds that are added from now on, to the time of day and to the time since boot."""
+        with open(os.open(self.dir / "shifts", os.O_RDWR | os.O_CREAT, 0o644), "r+b") as f:
+            f.write(struct.pack("=qq", int(wall * 1e9), int(boot * 1e9)))
+
+
+class Server:
+    def __init__(self, test, listen="", env=None, disk=0):
+        """listen: an address beside the socket. env: more of the server's environment. disk: its own, of so many MiB."""
+        self.listen, self.env = listen, {**os.environ, **(env or {})}
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="baton-pg-"))
         self.processes = {}
+        if disk:
+            test.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+            small_disk(test, self.dir, disk)
         test.addCleanup(self.done)
-        if os.getuid() == 0:
-            shutil.chown(self.dir, *[int(x.split("=")[1]) for x in _as()[1:3]])
+        self.dir.chmod(0o755)
+        self.own(self.dir)
         self.url = "postgresql:///postgres?host=%s&user=fleet" % self.dir
         self._run("initdb", "-D", self.dir / "data", "-A", "trust", "-U", "fleet", "--no-sync", "-E", "UTF8", "--locale=C")
         with open(self.dir / "data" / "pg_hba.conf", "a") as hba:
             hba.write("host all all 192.0.2.0/24 trust\n" if listen else "")
         self.start()
+
+    @staticmethod
+    def own(path):
+        """Gives it to the user of the server."""
+        if os.getuid() == 0:
+            shutil.chown(path, *[int(x.split("=")[1]) for x in _as()[1:3]])
 
     def _run(self, name, *args):
         done = subprocess.run([*_as(), programs() / name, *map(str, args)], capture_output=True, text=True, cwd="/")
@@ -74,7 +111,7 @@ class Server:
         with open(self.dir / (name + ".log"), "ab") as log:
             self.processes[name] = subprocess.Popen(
                 [*_as(), programs() / "postgres", "-D", self.dir / name, "-k", self.dir, "-p", str(port), "-c", "listen_addresses=" + self.listen,
-                 "-c", "fsync=off", "-c", "shared_buffers=32MB"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/")
+                 "-c", "fsync=off", "-c", "shared_buffers=32MB"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", env=self.env)
         until(lambda: self._answers(name, port), 20, "PostgreSQL starts")
 
     def _answers(self, name, port):

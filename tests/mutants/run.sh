@@ -22,7 +22,7 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEA
     exit 1
 }
 owner=
-grep -q 'BATON_HAS_POSTGRES:INTERNAL=\(ON\|1\)$' "$build/CMakeCache.txt" && owner='postgres_owner postgres_ride postgres_shards'
+grep -q 'BATON_HAS_POSTGRES:INTERNAL=\(ON\|1\)$' "$build/CMakeCache.txt" && owner='postgres_owner postgres_errors postgres_ride postgres_shards'
 # shellcheck disable=SC2086 # a list
 ninja -C "$build" --quiet -j "$jobs" test_explore test_sim $owner $units
 
@@ -34,7 +34,7 @@ red() { # MUTANT PROGRAM ARGS...
     ! BATON_MUTANT=$mutant timeout 120 "$build/tests/$program" "$@" >"$build.out" 2>&1
 }
 
-# What edge.postgres_owner, _ride and _shards find: the mutants "pg N" of mutant.h. Skipped, in words, without libpq or PostgreSQL.
+# What edge.postgres_owner, _errors, _ride and _shards find: the mutants "pg N" of mutant.h. Skipped, in words, without libpq or PostgreSQL.
 # It waits for leases most of the time, so it runs beside the others. False when a mutant is not found.
 postgres() { # [NUMBER...]
     bad=0

@@ -62,19 +62,19 @@ enum bt_code journal_look_wait(struct journal_look *l, const char *node, int64_t
     *ret_ms = l->lease_ms;
     (void)snprintf(
         sql, sizeof sql,
-        "WITH now AS MATERIALIZED (SELECT clock_timestamp() t), live AS (SELECT count(*) n FROM "
-        "baton.nodes, now WHERE lease_until > t AND NOT draining), mine AS (SELECT count(*) n FROM "
-        "baton.shards, now WHERE owner = $1 AND lease_until > t), move AS (SELECT m.node, "
-        "extract(epoch FROM m.until - t) * 1000 AS ms FROM baton.moves m, now WHERE m.shard = "
-        "%" PRIu32 " AND m.until > t) SELECT (CASE WHEN EXISTS (SELECT 1 FROM move) THEN (SELECT "
-        "CASE WHEN node = $1 OR %s THEN 0 ELSE ms END FROM move) WHEN mine.n < ceil((SELECT "
-        "count(*) "
+        "WITH live AS (SELECT count(*) n FROM baton.nodes WHERE %s AND NOT draining), mine AS "
+        "(SELECT count(*) n FROM baton.shards WHERE owner = $1 AND %s), move AS (SELECT m.node, "
+        "extract(epoch FROM m.until - clock_timestamp()) * 1000 AS ms FROM baton.moves m WHERE "
+        "m.shard = %" PRIu32 " AND m.until > clock_timestamp() AND m.until < clock_timestamp() + "
+        "interval '2 minutes') SELECT (CASE WHEN EXISTS (SELECT 1 FROM move) THEN (SELECT CASE "
+        "WHEN node = $1 OR %s THEN 0 ELSE ms END FROM move) WHEN mine.n < ceil((SELECT count(*) "
         "FROM baton.shards)::numeric / greatest(live.n, 1)) AND NOT EXISTS (SELECT 1 FROM "
         "baton.nodes WHERE node = $1 AND draining) THEN 0 ELSE greatest(0, %" PRIu32
-        " - CASE WHEN s.lease_until = '-infinity' THEN 0 ELSE extract(epoch FROM t - "
-        "s.lease_until) * 1000 END) END)::bigint FROM live, mine, now, baton.shards s WHERE "
-        "s.shard = %" PRIu32,
-        l->shard, MUTANT(MOVE_FOR_ANYBODY) ? "true" : "false", l->lease_ms, l->shard);
+        " - CASE WHEN s.lease_until = '-infinity' THEN 0 WHEN s.lease_until > clock_timestamp() "
+        "AND NOT %s THEN 60000 ELSE extract(epoch FROM clock_timestamp() - s.lease_until) * 1000 "
+        "END) END)::bigint FROM live, mine, baton.shards s WHERE s.shard = %" PRIu32,
+        PG_GOES_ON, PG_GOES_ON, l->shard, MUTANT(MOVE_FOR_ANYBODY) ? "true" : "false", l->lease_ms,
+        PG_GOES_ON, l->shard);
     r = ask(l, sql, &node, 1, err);
     if (r == NULL) {
         return err->code;
@@ -115,7 +115,7 @@ enum bt_code journal_look_shards(struct journal_look *l, struct journal_shard *r
 {
     PGresult *r = pg_look_query(
         l,
-        "SELECT s.shard, s.epoch, s.pos, CASE WHEN s.lease_until = '-infinity' THEN 0 ELSE "
+        "SELECT s.shard, s.epoch, s.pos, CASE WHEN NOT " PG_GOES_ON " THEN 0 ELSE "
         "(extract(epoch FROM s.lease_until - clock_timestamp()) * 1000)::bigint END, "
         "encode(s.owner, 'escape'), coalesce(encode(m.node, 'escape'), '') FROM baton.shards s "
         "LEFT JOIN baton.moves m ON m.shard = s.shard AND m.until > clock_timestamp() ORDER BY 1",
@@ -142,11 +142,10 @@ enum bt_code journal_look_shards(struct journal_look *l, struct journal_shard *r
 enum bt_code journal_look_nodes(struct journal_look *l, struct journal_node *ret, uint32_t max,
                                 uint32_t *ret_n, struct bt_error *err)
 {
-    PGresult *r =
-        pg_look_query(l,
-                      "SELECT encode(node, 'escape'), lease_until > clock_timestamp(), draining, "
-                      "convert_from(places, 'UTF8') FROM baton.nodes ORDER BY 1",
-                      err);
+    PGresult *r = pg_look_query(l,
+                                "SELECT encode(node, 'escape'), " PG_GOES_ON ", draining, "
+                                "convert_from(places, 'UTF8') FROM baton.nodes ORDER BY 1",
+                                err);
 
     *ret_n = 0;
     if (r == NULL) {
@@ -175,8 +174,8 @@ enum bt_code journal_look_move(struct journal_look *l, uint32_t shard, const cha
     PQclear(PQexec(l->conn, "SET lock_timeout = 1000")); /* a stopped leader may hold the row */
     (void)snprintf(
         sql, sizeof sql,
-        "WITH n AS (SELECT node FROM baton.nodes WHERE node = $1 AND lease_until > "
-        "clock_timestamp()), s AS (UPDATE baton.shards SET epoch = epoch + %d, lease_until = "
+        "WITH n AS (SELECT node FROM baton.nodes WHERE node = $1 AND " PG_GOES_ON
+        "), s AS (UPDATE baton.shards SET epoch = epoch + %d, lease_until = "
         "clock_timestamp() WHERE shard = %" PRIu32 " AND owner <> $1 AND EXISTS (SELECT 1 FROM n) "
         "RETURNING shard), m AS (INSERT INTO baton.moves SELECT s.shard, $1, clock_timestamp() + "
         "interval '%" PRIu32 " milliseconds' FROM s ON CONFLICT (shard) DO UPDATE SET node = "

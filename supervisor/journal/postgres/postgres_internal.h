@@ -200,6 +200,11 @@ enum bt_code pg_failed(struct pg_journal *p, const char *what, struct bt_error *
 void pg_batch_clear(struct pg_journal *p);
 
 /* ---- postgres_lease.c ---- */
+/* SQL: the lease of a shard, or of a node, goes on by the server's clock. No owner has one that is
+ * longer than the longest that may be set: then the clock was put back since. */
+#define PG_GOES_ON                                                                                 \
+    "(lease_until > clock_timestamp() AND lease_until <= clock_timestamp() + interval '60 "        \
+    "seconds')"
 /* Takes the shard when nobody has it. BT_CONFLICT: somebody has, and until when. */
 BT_MUST_CHECK enum bt_code pg_take(struct pg_journal *p, struct bt_error *err);
 BT_MUST_CHECK enum bt_code pg_fence_prepare(struct pg_journal *p, struct bt_error *err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/base/failpoint.h"
 #include "protocol/base/log.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/journal/postgres/postgres_internal.h"
@@ -62,6 +63,11 @@ static enum bt_code held(struct pg_journal *p, struct bt_error *err)
                    PQgetlength(p->result, 0, 1), PQgetvalue(p->result, 0, 1));
 }
 
+static const char *goes_on(void)
+{
+    return MUTANT(LEASE_FOR_EVER) ? "lease_until > clock_timestamp()" : PG_GOES_ON;
+}
+
 /* Ends the connection of an owner whose lease is over: a turn that is half sent holds its locks for
  * as long as that process is stopped. One look decides; were the lease to end between two, the
  * UPDATE would meet those locks. *ret: it is over. */
@@ -73,9 +79,9 @@ static bool end_old_owner(struct pg_journal *p, bool *ret)
     (void)snprintf(sql, sizeof sql,
                    "SELECT (SELECT count(%s) FROM pg_stat_activity a WHERE a.pid = s.backend AND "
                    "a.pid <> pg_backend_pid() AND a.application_name LIKE 'baton/%%') "
-                   "FROM baton.shards s WHERE shard = %" PRIu32
-                   " AND lease_until < clock_timestamp()",
-                   MUTANT(OWNER_NOT_ENDED) ? "1" : "pg_terminate_backend(a.pid)", p->shard);
+                   "FROM baton.shards s WHERE shard = %" PRIu32 " AND NOT %s",
+                   MUTANT(OWNER_NOT_ENDED) ? "1" : "pg_terminate_backend(a.pid)", p->shard,
+                   goes_on());
     ok = pg_send_text(p, sql) && pg_sync(p);
     *ret = ok && PQntuples(p->result) == 1;
     return ok;
@@ -98,10 +104,10 @@ enum bt_code pg_take(struct pg_journal *p, struct bt_error *err)
     (void)snprintf(sql, sizeof sql,
                    "UPDATE baton.shards SET epoch = epoch + 1, owner = $1, backend = "
                    "pg_backend_pid(), lease_until = clock_timestamp() + interval '%" PRIu32
-                   " milliseconds' WHERE shard = %" PRIu32 " AND lease_until < clock_timestamp() "
-                   "RETURNING epoch, pos",
-                   p->lease_ms, p->shard);
+                   " milliseconds' WHERE shard = %" PRIu32 " AND NOT %s RETURNING epoch, pos",
+                   p->lease_ms, p->shard, goes_on());
     pg_put_value(&node, p->node, strlen(p->node));
+    (void)FAILPOINT("take");
     ok = PQsendPrepare(p->conn, "take", sql, 0, NULL) == 1 && pg_send(p, "take", &node, 1) &&
          pg_sync(p);
     if (!ok) {
@@ -114,6 +120,7 @@ enum bt_code pg_take(struct pg_journal *p, struct bt_error *err)
     p->sql.base.boot = p->epoch;
     p->sql.base.pos = p->sql.base.committed_pos = number_at(p->result, 1);
     p->renewed = sent;
+    (void)FAILPOINT("taken");
     return BT_OK;
 }
 

@@ -98,7 +98,8 @@ enum bt_code journal_look(struct journal_look *l, struct journal_owner *ret, str
     /* convert_from would refuse a name that is no UTF-8. An owner from before all time: nobody. */
     (void)snprintf(sql, sizeof sql,
                    "SELECT f.format, encode(s.owner, 'escape'), s.epoch, s.pos, CASE WHEN "
-                   "s.lease_until = '-infinity' THEN 0 ELSE (extract(epoch FROM s.lease_until - "
+                   "s.lease_until = '-infinity' OR s.lease_until > clock_timestamp() + interval "
+                   "'60 seconds' THEN 0 ELSE (extract(epoch FROM s.lease_until - "
                    "clock_timestamp()) * 1000)::bigint END, EXISTS (SELECT 1 FROM "
                    "pg_stat_activity a WHERE a.pid = s.backend AND a.application_name LIKE "
                    "'baton/%%'), (SELECT count(*) FROM baton.shards) FROM baton.fleet f, "

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "protocol/base/clock.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/journal/postgres/postgres_internal.h"
 
 enum { BINARY = 1 };
@@ -136,6 +137,8 @@ bool pg_sync(struct pg_journal *p)
     PQclear(p->result);
     p->result = NULL;
     p->lost = PQpipelineSync(p->conn) != 1 || !take_answers(p, deadline);
+    /* Its writes are stopped, and the turn is not stored: as if it was not there. */
+    p->lost = p->lost || (strcmp(p->state, "25006") == 0 && !MUTANT(READ_ONLY_ENDS));
     if (p->lost && p->message[0] == 0) {
         (void)snprintf(p->message, sizeof p->message, "%s",
                        PQstatus(p->conn) == CONNECTION_BAD ? "the connection is lost"
