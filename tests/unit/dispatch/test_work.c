@@ -129,8 +129,9 @@ static void a_busy_agent_is_asked_again_and_no_attempt_is_used_up(void **state)
     for (int i = 0; i < 5; i++) {
         house_says(h, house_work(h, "calc", NULL), house_text(h, "planId=%s; attempt=1", id));
         reply(h, "calc",
-              "{'v':1,'id':'1','ok':false,'type':'error','error':{'code':'BUSY',"
-              "'message':'all places of this instance are taken','retryable':true}}");
+              house_text(h, "%s",
+                         "{'v':1,'id':'1','ok':false,'type':'error','error':{'code':'BUSY',"
+                         "'message':'all places of this instance are taken','retryable':true}}"));
         house_wait(h, 1000);
     }
     house_says(h, house_work(h, "calc", NULL), house_text(h, "planId=%s; attempt=1", id));
