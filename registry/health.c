@@ -142,7 +142,9 @@ msec registry_deadline(const struct registry *r)
     const msec silent = suspect < dead ? suspect : dead;
     const msec health = ended < silent ? ended : silent;
     const msec breaker = registry_breaker_deadline(r);
-    return breaker < health ? breaker : health;
+    const msec full = registry_full_deadline(r);
+    const msec work = full < breaker ? full : breaker;
+    return work < health ? work : health;
 }
 
 uint32_t registry_expire(struct registry *r, msec now, enum health *ret_health)

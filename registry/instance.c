@@ -87,6 +87,7 @@ static void agent_unlink(struct registry *r, uint32_t slot)
             registry_note_absence(r);
         }
     }
+    registry_not_full(r, slot);
 }
 
 /* ---- registration and removal ---- */
@@ -170,6 +171,7 @@ bool registry_instance_view(const struct registry *r, uint32_t slot, struct inst
                                   .health = entry->health,
                                   .last_seen = entry->last_seen,
                                   .ended = entry->ended,
+                                  .full = entry->full_until != 0,
                                   .breaker = registry_breaker_view(r, slot)};
     return true;
 }

@@ -134,6 +134,7 @@ struct instance_view {
     enum health health;
     msec last_seen;
     bool ended; /* all its connections have ended, and it had some */
+    bool full;  /* it gets no work now, because others have its places */
     struct breaker_view breaker;
 };
 
@@ -164,7 +165,7 @@ void registry_lane_set(struct registry *r, uint32_t slot, uint32_t lane, bool up
 /* Call it after registry_lane_set: the first connection has come, or the last one has ended. Then
  * the lease is over ended_ms later, unless a connection or a message comes. */
 void registry_connections(struct registry *r, uint32_t slot, msec now);
-/* Returns the best instance that has a free lane and a breaker that allows work: most free lanes,
+/* Returns the best instance that is not full, has a free lane and a breaker that allows work: most free lanes,
  * then fewest outstanding, then lowest slot. Returns REGISTRY_NONE when there is none, or when the
  * agent's breaker allows no work. */
 uint32_t registry_select(const struct registry *r, uint32_t agent);
@@ -173,6 +174,21 @@ uint32_t registry_take(struct registry *r, uint32_t slot);
 /* Frees a lane; no-op when it is not taken. A lane that went down stays taken (in quarantine) until
  * it is released. */
 void registry_release(struct registry *r, uint32_t slot, uint32_t lane);
+
+/* ---- places that others have ---- */
+/*
+ * An instance may serve several supervisors, and then has no place for all that its lanes could
+ * carry. When it says so it gets no work for REGISTRY_FULL_MS, the next time in a row for half as
+ * long again, at most for REGISTRY_FULL_MAX_MS. Answers that come while it waits count once. slot
+ * must be live.
+ */
+enum { REGISTRY_FULL_MS = 50, REGISTRY_FULL_MAX_MS = 1000 };
+void registry_full(struct registry *r, uint32_t slot, msec now);
+/* A place of the instance became free: it may get work at once. No-op when it is not live. */
+void registry_not_full(struct registry *r, uint32_t slot);
+/* Returns the agent of an instance whose wait is over at `now`, or REGISTRY_NONE. Call it until
+ * then. */
+uint32_t registry_full_due(struct registry *r, msec now);
 
 /* ---- breakers (breaker.h) ---- */
 /*
@@ -201,7 +217,8 @@ uint64_t registry_breakers_opened(const struct registry *r);
 void registry_lease_set(struct registry *r, msec lease_ms, msec suspect_ms);
 /* The owner read nothing for so long: in this time nobody was silent. */
 void registry_excuse(struct registry *r, msec now, msec ms);
-/* Returns when registry_expire or registry_breaker_due has something to report. */
+/* Returns when registry_expire, registry_breaker_due or registry_full_due has something to report.
+ */
 msec registry_deadline(const struct registry *r);
 /* Returns the next instance whose health changes at `now`, with the new health, or REGISTRY_NONE.
  * SUSPECT is already applied. For DEAD the caller settles its work and calls registry_remove. */

@@ -31,8 +31,8 @@ uint32_t registry_select(const struct registry *r, uint32_t agent)
     const struct instance_entry *entries = registry_instance_entries(r);
     for (uint32_t slot = owner->first; slot != REGISTRY_NONE; slot = entries[slot].agent_next) {
         const struct instance_entry *entry = &entries[slot];
-        if (entry->health != HEALTH_HEALTHY || entry->draining || registry_free_lanes(entry) == 0 ||
-            !registry_breaker_allows(r, slot)) {
+        if (entry->health != HEALTH_HEALTHY || entry->draining || entry->full_until != 0 ||
+            registry_free_lanes(entry) == 0 || !registry_breaker_allows(r, slot)) {
             continue;
         }
         const struct candidate candidate = {.slot = slot,

@@ -43,7 +43,9 @@ static enum bt_code open_all(struct daemon *d, struct bt_error *err)
                                             .node = d->opt->fleet.node,
                                             .shard = d->opt->fleet.shard,
                                             .blobs_of = row_blobs};
-    const struct spawn_options spawn = {.state_dir = dir};
+    const char *node_dir = d->opt->fleet.node_dir;
+    const struct spawn_options spawn = {.state_dir = node_dir != NULL ? node_dir : dir,
+                                        .shards = d->opt->fleet.shards};
     struct standby_options standby = {.state_dir = dir,
                                       .fleet_url = d->opt->fleet.url,
                                       .journal = &journal,
@@ -58,7 +60,10 @@ static enum bt_code open_all(struct daemon *d, struct bt_error *err)
     if (d->stopped) {
         return code;
     }
-    if (code == BT_OK) {
+    keeper_init(&d->keeper, node_dir);
+    if (code == BT_OK && node_dir != NULL) {
+        code = spawn_new(&spawn, &d->spawn, err); /* perhaps another shard has the agents */
+    } else if (code == BT_OK) {
         code = spawn_begin(&spawn, &d->spawn, err); /* it gets ready beside what follows */
     }
     if (code == BT_OK) {
@@ -112,7 +117,33 @@ static bool may_recover(struct daemon *d)
 /* The agents of the configuration, which a daemon that cannot register them must not start. */
 static enum bt_code start_children(struct daemon *d, struct bt_error *err)
 {
-    return processes_start(&d->processes, err);
+    bool taken = false;
+    enum bt_code code = BT_OK;
+
+    if (!keeper_take(&d->keeper, clock_mono_ms(), &taken)) {
+        return BT_OK;
+    }
+    if (taken) {
+        code = spawn_awake(d->spawn, err);
+        code = code == BT_OK ? spawn_greet(&d->spawn, err) : code;
+    }
+    code = code == BT_OK ? processes_start(&d->processes, err) : code;
+    if (code == BT_OK && taken) {
+        processes_adopted(&d->processes);
+    }
+    return code;
+}
+
+/* The shard that had the agents of this node may have ended. */
+static void keep_agents(struct daemon *d)
+{
+    struct bt_error err;
+
+    if (!keeper_has(&d->keeper) && d->recovered && !d->stop.asked &&
+        start_children(d, &err) != BT_OK) {
+        log_err("agents.kept", "%s", err.msg);
+        _exit(EXIT_FAILURE_TO_START); /* its node starts it again; another one takes the lock */
+    }
 }
 
 static void recover_late(struct daemon *d)
@@ -329,6 +360,7 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
     excuse_silence(d);
     take_input(d);
     if (!engine_is_stalled(d->engine) || d->stop.asked) { /* ends of processes are rows */
+        keep_agents(d);
         processes_cycle(&d->processes,
                         (d->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0);
         roster_cycle(d->roster);
@@ -362,6 +394,7 @@ static void wait_for_work(struct daemon *d)
     if (!stalled) {
         due = spawn_deadline(d->spawn) < due ? spawn_deadline(d->spawn) : due;
         due = roster_deadline(d->roster) < due ? roster_deadline(d->roster) : due;
+        due = d->keeper.look_at < due && d->recovered && !d->stop.asked ? d->keeper.look_at : due;
     }
     clock = schedules_deadline(d->schedules, now, clock_wall_ms());
     due = clock < due ? clock : due;
@@ -446,7 +479,7 @@ int daemon_run(const struct daemon_options *opt, char **argv)
         journal_while_waiting(d->journal, meanwhile, d);
         code = first_cycle(d, &err);
     }
-    if (code == BT_OK) {
+    if (code == BT_OK && d->keeper.dir == NULL) {
         code = spawn_greet(&d->spawn, &err);
     }
     if (code == BT_OK) {

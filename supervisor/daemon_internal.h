@@ -24,6 +24,7 @@ struct daemon {
     struct retention *retention;
     struct roster *roster;
     struct schedules *schedules;
+    struct keeper keeper;
     struct processes processes;
     bool stopped;   /* before it led */
     bool escalated; /* ends because a group gave up */

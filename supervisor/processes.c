@@ -139,15 +139,70 @@ static void feed_gave_up(struct processes *p, struct str agent_id, const char *w
     }
 }
 
+static bool prove(void *self, struct str instance_id, struct str agent_id,
+                  char ret_id[SPAWN_CREDENTIAL_BYTES], char ret_key[SPAWN_CREDENTIAL_BYTES])
+{
+    struct processes *p = self;
+
+    keeper_add(p->keeper, instance_id, agent_id);
+    return process_prove(&p->keys, instance_id, agent_id, ret_id, ret_key);
+}
+
+enum bt_code processes_open(struct processes *p, struct bt_error *err)
+{
+    const char *dir = p->keeper->dir;
+
+    return process_keys_open(dir != NULL ? dir : engine_options(p->engine)->state_dir, &p->keys,
+                             err);
+}
+
 enum bt_code processes_start(struct processes *p, struct bt_error *err)
 {
-    const struct spawn_prover prover = {&p->keys, process_prove};
-    enum bt_code code = process_keys_open(engine_options(p->engine)->state_dir, &p->keys, err);
+    const struct spawn_prover prover = {p, prove};
+    enum bt_code code =
+        spawn_introduce(p->spawn, engine_control_url(p->engine), &prover, err);
 
-    if (code == BT_OK) {
-        code = spawn_introduce(p->spawn, engine_control_url(p->engine), &prover, err);
-    }
     return code == BT_OK ? roster_start(p->roster, err) : code;
+}
+
+void processes_adopted(struct processes *p)
+{
+    for (uint32_t i = 0; i < registry_instances(engine_registry(p->engine)); i++) {
+        struct instance_view view;
+        char id[UUID_TEXT_LEN + 1];
+        if (registry_instance_view(engine_registry(p->engine), i, &view)) {
+            uuid_format(view.id, id);
+            (void)spawn_registered(p->spawn, str_from(id), engine_now(p->engine));
+        }
+    }
+}
+
+/* Another shard of the node starts them. */
+static void credentials_of_others(struct processes *p, struct auth_store *store)
+{
+    const struct session_time time = {engine_now(p->engine), engine_wall(p->engine)};
+    struct credential *at = NULL;
+    uint32_t n = 0;
+
+    if (keeper_read(p->keeper, &p->keys, &at, &n)) {
+        auth_store_processes(store, at, n, time);
+    }
+}
+
+static void tell_others(const struct processes *p)
+{
+    struct buf lines;
+
+    buf_init(&lines, LIMIT_INSTANCES * (size_t)(UUID_TEXT_LEN + LIMIT_ID_BYTES + 2));
+    for (size_t i = 0; i < spawn_count(p->spawn); i++) {
+        struct spawn_info info;
+        spawn_describe(p->spawn, i, &info);
+        if (info.instance_id[0] != 0) {
+            buf_printf(&lines, "%s %s\n", info.instance_id, info.agent_id);
+        }
+    }
+    keeper_write(p->keeper, buf_str(&lines));
+    buf_done(&lines);
 }
 
 void processes_credentials(struct processes *p, struct auth_store *store)
@@ -157,6 +212,10 @@ void processes_credentials(struct processes *p, struct auth_store *store)
     struct credential *at;
     uint32_t live = 0;
 
+    if (!keeper_has(p->keeper)) {
+        credentials_of_others(p, store);
+        return;
+    }
     if (p->known == spawn_changes(p->spawn)) {
         return;
     }
@@ -172,6 +231,7 @@ void processes_credentials(struct processes *p, struct auth_store *store)
         return;
     }
     p->known = spawn_changes(p->spawn);
+    tell_others(p);
     auth_store_processes(store, at, live, time);
 }
 

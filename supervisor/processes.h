@@ -8,6 +8,7 @@
 #include "supervisor/auth/store.h"
 #include "supervisor/dispatch/process.h"
 #include "supervisor/engine/engine.h"
+#include "supervisor/keeper.h"
 #include "supervisor/roster.h"
 #include "supervisor/spawn/spawn.h"
 
@@ -15,6 +16,7 @@ struct processes {
     struct engine *engine; /* borrowed, as the next two */
     struct spawn *spawn;
     struct roster *roster;
+    struct keeper *keeper;
     char escalated[SPAWN_REASON_MAX]; /* a group gave up that may not; "" = none did */
     struct process_keys keys;
     uint32_t known; /* spawn_changes, when the credentials were last given */
@@ -23,6 +25,11 @@ struct processes {
 /* Starts the processes of the configuration, each with a credential of its own; *p stays where it
  * is. */
 BT_MUST_CHECK enum bt_code processes_start(struct processes *p, struct bt_error *err);
+/* After it, when these may have been started by another process: those that have registered here are
+ * up. */
+void processes_adopted(struct processes *p);
+/* Opens the keys of credentials; before processes_credentials and processes_start. */
+BT_MUST_CHECK enum bt_code processes_open(struct processes *p, struct bt_error *err);
 /* Before the requests of a cycle: the credentials of the processes that live now are valid, those
  * of others are not. */
 void processes_credentials(struct processes *p, struct auth_store *store);

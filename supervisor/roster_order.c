@@ -58,6 +58,11 @@ enum bt_code roster_order(void *of, const struct process_order *o, struct proces
     if (engine_is_draining(f->engine)) {
         return err_set(err, BT_UNAVAILABLE, "the supervisor is stopping");
     }
+    if (!f->started) {
+        return err_set(err, BT_CONFLICT,
+                       "another shard of this node starts its agents: ask that one (the log of the "
+                       "node says agents.kept)");
+    }
     for (uint32_t i = 0; i < n; i++) {
         const struct roster_process *p = &processes[i];
 

@@ -138,6 +138,7 @@ export class Agent {
   skill(id: string, about: SkillAbout, handler: Handler): this;
   card(): object;
   call(skill: string, parameters?: object, request?: object): Promise<Record<string, any>>;
+  serveShards(shards: number, options?: { state?: string; credential?: string; dialIn?: boolean; onRegistered?: (epoch: number) => void }): Promise<number>;
   serve(options?: { state?: string; credential?: string; dialIn?: boolean; onRegistered?: (epoch: number) => void }): Promise<number>;
   stop(): void;
   run(argv?: string[]): Promise<never>;

@@ -280,16 +280,44 @@ class Session {
  * A connection to the control socket: one request at a time, the others wait; it reconnects when it is asked again. `agent`: it uses
  * what the supervisor gave the process that it started.
  */
+/** False: the daemon that wrote this endpoints.json has surely ended. */
+function lives(at) {
+  try {
+    const here = String(statSync("/proc/self/ns/pid").ino);
+    if (at.pidNamespace === undefined || String(at.pidNamespace) === here) process.kill(at.pid, 0);
+  } catch (e) {
+    return e.code !== "ESRCH";
+  }
+  return true;
+}
+
 class Control {
-  constructor(state, { credential = process.env.BATON_CREDENTIAL, agent = false } = {}) {
+  constructor(state, { credential = process.env.BATON_CREDENTIAL, agent = false, shard } = {}) {
     this.state = stateDir(state);
+    this.shard = shard; // of an agent's session with this one: state is STATE/shards/N
     this.tail = Promise.resolve();
     this.count = 0;
     this.file = credential || undefined;
     this.own = agent && handover().has("key");
   }
 
+  /** Where the shard is led: by the node of the state directory, or by another one of this host, which takes the token. */
+  led() {
+    const read = (...parts) => {
+      try {
+        return JSON.parse(readFileSync(path.join(this.state, ...parts), "utf8"));
+      } catch {
+        return undefined;
+      }
+    };
+    const own = read("endpoints.json"), at = read("..", "..", "fleet.json")?.shards?.[this.shard];
+    if (own && lives(own)) return own;
+    if (at?.control && at.events && !at.remote && !at.here) return { control: at.control, elsewhere: true };
+    throw new BatonError("UNAVAILABLE", `shard ${this.shard}: no node of this host leads it now`, { retryable: true });
+  }
+
   endpoints() {
+    if (this.shard !== undefined) return this.led();
     try {
       return JSON.parse(readFileSync(path.join(this.state, "endpoints.json"), "utf8"));
     } catch {
@@ -299,20 +327,21 @@ class Control {
   }
 
   /** How requests prove who sends them; read for each connection. */
-  credential() {
+  credential(elsewhere) {
     this.session = undefined;
+    this.key = undefined;
     if (this.file) this.key = keyFile(this.file);
-    else if (this.own) this.key = { id: handover().get("credential"), key: Buffer.from(handover().get("key"), "hex") };
+    else if (this.own && !elsewhere) this.key = { id: handover().get("credential"), key: Buffer.from(handover().get("key"), "hex") };
     else return { token: readFileSync(path.join(this.state, "token"), "utf8").trim() };
     return {};
   }
 
   connect() {
-    const url = this.endpoints().control;
+    const { control: url, elsewhere } = this.endpoints();
     const where = target(url);
     const known = path.join(this.state, "endpoints.json");
     const owner = existsSync(known) ? statSync(known).uid : 0; // without one the supervisor that started us named the address
-    this.fields = this.credential();
+    this.fields = this.credential(elsewhere); // only the node that started the process knows its own
     const socket = net.connect(where);
     let refuse;
     this.checked = new Promise((resolve, reject) => (refuse = reject, socket.once("close", resolve), this.accept = resolve));
@@ -689,17 +718,25 @@ export class Step {
 
 // ---- an agent ----
 
+/** What a session has of its own: one for each shard of a fleet. */
+function fresh() {
+  return { epoch: 0, attempts: new Map(), forgotten: new Set(), running: 0, registered: false, draining: false, drainSent: false, stops: 0, pipes: new Set(),
+    contact: 0, backoff: 100, quietSince: 0, stats: { requests: 0, errors: 0, lastError: "", ns: 0, started: new Date().toISOString() },
+    processId: randomUUID().toUpperCase(), sessionKey: randomBytes(32).toString("hex") };
+}
+
+function checkShards(n) {
+  if (!Number.isInteger(n) || n < 1 || n > 64) throw new Error(`shards: expected 1 to 64, got ${n}`);
+  return n;
+}
+
 /** An agent: its skills, and the process that serves them. Handlers run in the event loop, `capacity` steps at once. */
 export class Agent {
   constructor(agentId, { name, description, version: v = "1.0.0", capacity = 4, settings = {} } = {}) {
     checkId("agentId", agentId);
     checkCapacity(capacity);
-    Object.assign(this, { agentId, name: name ?? agentId, description, version: v, capacity, settings, skills: new Map(), epoch: 0,
-      attempts: new Map(), forgotten: new Set(), running: 0, registered: false, draining: false, drainSent: false, stops: 0, pipes: new Set(),
-      contact: 0, backoff: 100, quietSince: 0, stats: { requests: 0, errors: 0, lastError: "", ns: 0, started: new Date().toISOString() } });
+    Object.assign(this, { agentId, name: name ?? agentId, description, version: v, capacity, settings, skills: new Map(), ...fresh() });
     this.instanceId = randomUUID().toUpperCase();
-    this.processId = randomUUID().toUpperCase();
-    this.sessionKey = randomBytes(32).toString("hex");
   }
 
   /** Adds a skill: its id, {description, properties, required, tags, effects, inputSchema, ...} and (parameters, step) => result. */
@@ -876,7 +913,8 @@ export class Agent {
     if (QUESTIONS.has(purpose) && !r.skill) return this.refuse(to, "NOT_FOUND", `purpose '${purpose}': expected the skill that answers it`, "TOOL_NOT_FOUND");
     if (r.skill && !this.skills.has(r.skill)) return this.refuse(to, "NOT_FOUND", `skill '${cut(r.skill, 64)}': this agent has no such skill`, "TOOL_NOT_FOUND");
     if (this.draining) return this.refuse(to, "UNAVAILABLE", "the agent is draining and takes no new steps", "SERVICE_UNAVAILABLE");
-    if (this.running >= this.capacity) return this.refuse(to, "BUSY", "all workers of this instance are busy", "SERVICE_UNAVAILABLE");
+    if (this.running >= this.capacity || this.places?.free === 0) return this.refuse(to, "BUSY", "all places of this instance are taken", "SERVICE_UNAVAILABLE");
+    if (this.places) this.places.free--;
     for (const old of [...this.attempts.values()]) if (old.key === r.key && old.answer) this.forget(old);
     const attempt = { name, key: r.key, attempt: r.attempt, epoch: r.epoch, to, step: new Step(r, this.settings, () => this.wake()), reportAt: 0 };
     this.attempts.set(name, attempt);
@@ -899,6 +937,7 @@ export class Agent {
     Object.assign(attempt, { answer, touched: Date.now(), size: JSON.stringify(answer).length, undelivered: !this.registered || attempt.epoch !== this.epoch });
     attempt.step = undefined;
     this.running--;
+    if (this.places) this.places.free++;
     this.quietSince = Date.now();
     const to = attempt.to;
     attempt.to = undefined;
@@ -961,6 +1000,7 @@ export class Agent {
   stop() {
     this.stops++;
     this.wake();
+    for (const session of this.sessions ?? []) session.stop();
   }
 
   /** Registers and serves until stop() or an order to drain; the exit code. Reconnects for ever. */
@@ -970,7 +1010,7 @@ export class Agent {
     const server = net.createServer((socket) => this.lane(socket));
     if (!dialIn) await new Promise((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
     const endpoint = dialIn ? undefined : `tcp://127.0.0.1:${server.address().port}`;
-    const control = new Control(state, { credential, agent: true });
+    const control = new Control(state, { credential, agent: true, shard: this.shard });
     control.onLost = () => this.lost();
     this.control = control;
     try {
@@ -1005,9 +1045,30 @@ export class Agent {
     }
   }
 
+  /**
+   * As serve(), for a fleet of so many shards: this process has a session with each of them under one instance id, and all of them
+   * together run at most `capacity` steps. A step that finds every place taken is answered BUSY, and its shard asks again. `state` is
+   * that of the node. When one session ends, all do.
+   */
+  async serveShards(shards, { state, ...how } = {}) {
+    checkShards(shards);
+    const home = stateDir(state), places = { free: this.capacity };
+    this.stops = 0;
+    this.sessions = [...Array(shards).keys()].map((shard) => Object.assign(Object.create(Object.getPrototypeOf(this)), this, { ...fresh(), places, shard, sessions: undefined }));
+    const served = this.sessions.map(async (one, shard) => {
+      try {
+        return await one.serve({ ...how, state: path.join(home, "shards", String(shard)) });
+      } finally {
+        for (const other of this.sessions) if (other !== one && !other.stops) other.stop();
+      }
+    });
+    const codes = await Promise.all(served).finally(() => (this.sessions = undefined));
+    return codes.find((code) => code) ?? 0;
+  }
+
   waitALittle() {
     this.tryAt = Date.now() + this.backoff;
-    this.backoff = Math.min(this.backoff * 2, 5000);
+    this.backoff = Math.min(this.backoff * 2, this.shard === undefined ? 5000 : 700); // another node may lead by now
   }
 
   lost() {
@@ -1101,10 +1162,11 @@ export class Agent {
     pipe.socket.on("close", () => setTimeout(() => this.dialLane(url, epoch), 200).unref());
   }
 
-  /** The command line of an agent: --state, --credential, --settings, --agent-id, --instance-id, --capacity, --dial-in, --card, --once. Ends the process. */
+  /** The command line of an agent: --state, --credential, --settings, --agent-id, --instance-id, --capacity, --shards, --dial-in, --card, --once. Ends the process. */
   async run(argv = process.argv.slice(2)) {
     const env = process.env;
-    const o = { settings: undefined, state: undefined, credential: undefined, "agent-id": env.BATON_AGENT_ID, "instance-id": env.BATON_INSTANCE_ID, capacity: env.BATON_CAPACITY, once: undefined };
+    const o = { settings: undefined, state: undefined, credential: undefined, "agent-id": env.BATON_AGENT_ID, "instance-id": env.BATON_INSTANCE_ID, capacity: env.BATON_CAPACITY, shards: env.BATON_SHARDS || "1", once: undefined };
+    let shards;
     const flags = new Set();
     const wrong = (text) => (console.error(text), process.exit(2));
     for (let i = 0; i < argv.length; i++) {
@@ -1114,10 +1176,11 @@ export class Agent {
       else if (name === "log-level") i++;
       else wrong(`options: ${name in o ? `${argv[i]} needs a value` : `there is no option ${argv[i]}`}; see --help`);
     }
-    const usage = "options: --state DIR  --credential FILE  --settings FILE  --agent-id ID  --instance-id UUID  --capacity N  --dial-in  --card  --once SKILL\n";
+    const usage = "options: --state DIR  --credential FILE  --settings FILE  --agent-id ID  --instance-id UUID  --capacity N  --shards N  --dial-in  --card  --once SKILL\n";
     try {
       Object.assign(this.settings, JSON.parse(o.settings ? readFileSync(o.settings, "utf8") : env.BATON_SETTINGS || "{}"));
       this.capacity = checkCapacity(Number(o.capacity ?? this.capacity));
+      shards = checkShards(Number(o.shards));
       this.agentId = checkId("agentId", o["agent-id"] ?? this.agentId);
     } catch (e) {
       wrong(`settings or options: ${e.message}`);
@@ -1147,8 +1210,9 @@ export class Agent {
       process.exit(body.outcome === "failed" ? 1 : 0);
     }
     for (const name of ["SIGTERM", "SIGINT"]) process.on(name, () => this.stop());
-    const code = await this.serve({ state: o.state, credential: o.credential, dialIn: flags.has("dial-in"),
-      onRegistered: (epoch) => console.error(`agent ${this.agentId} is registered, epoch ${epoch}`) });
+    const how = { state: o.state, credential: o.credential, dialIn: flags.has("dial-in"),
+      onRegistered: (epoch) => console.error(`agent ${this.agentId} is registered, epoch ${epoch}`) };
+    const code = shards > 1 ? await this.serveShards(shards, how) : await this.serve(how);
     process.exit(code);
   }
 }

@@ -388,6 +388,12 @@ class Remote:
         """Of a fleet only one daemon listens: after one that does not answer the next one is dialed."""
         self.urls = self.urls[1:] + self.urls[:1]
 
+    def of_shard(self, shard: int) -> Remote:
+        """The same for a shard of a fleet, whose port is higher by its number."""
+        found = copy.copy(self)
+        found.urls = ["%s:%d" % (head, int(port) + shard) for head, _, port in (url.rpartition(":") for url in self.urls)]
+        return found
+
     def lane(self, url: str) -> str:
         """The address of a lane, as this host reaches it: only the port is the supervisor's."""
         return self.url.rpartition(":")[0] + ":" + url.rpartition(":")[2]
@@ -593,6 +599,18 @@ def credential_of(state: pathlib.Path, agent: bool = False) -> Credential:
     return Key(given["credential"], bytes.fromhex(given["key"])) if "key" in given else Credential(state)
 
 
+def _lives(at: Dict[str, Any]) -> bool:
+    """False: the daemon that wrote this endpoints.json has surely ended."""
+    try:
+        if at.get("pidNamespace") in (None, os.stat("/proc/self/ns/pid").st_ino):
+            os.kill(int(at["pid"]), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, LookupError, TypeError, ValueError):
+        pass
+    return True
+
+
 class Control:
     """A connection to the control socket: one request at a time, reconnects when it is asked again."""
 
@@ -601,11 +619,13 @@ class Control:
         self.remote = copy.copy(remote)  # which of its addresses is dialed is this connection's own
         self.state = pathlib.Path() if remote else state_dir(state)
         self.credential = KeyFile(remote.credential) if remote else credential or credential_of(self.state)
+        self.given = self.credential
         self.pipe: Optional[Pipe] = None
         self.lock = threading.RLock()
         self.fields: Dict[str, Any] = {}
         self.count = 0
         self.pinned: Optional[str] = None
+        self.shard: Optional[int] = None  # of an agent's session with this one: state is STATE/shards/N
 
     def at(self, url: str) -> Control:
         """A connection like this one to another shard of the fleet."""
@@ -622,12 +642,26 @@ class Control:
             return {"control": self.pinned}
         if self.remote is not None:
             return {"control": self.remote.url}
+        if self.shard is not None:
+            return self._led(self.shard)
         try:
             return json.loads((self.state / "endpoints.json").read_text())
         except (OSError, ValueError):
             if "control" in handover():
                 return {"control": handover()["control"]}
             raise Error("UNAVAILABLE", "no supervisor runs in %s: start one with `baton up`" % self.state, True) from None
+
+    def _led(self, shard: int) -> Dict[str, Any]:
+        """Where the shard is led: by the node of the state directory, or by another one of this host, which takes the token."""
+        with contextlib.suppress(OSError, ValueError):
+            own = json.loads((self.state / "endpoints.json").read_text())
+            if _lives(own):
+                return own
+        with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+            at = json.loads((self.state.parent.parent / "fleet.json").read_text())["shards"][shard]
+            if at["control"] and at["events"] and not at["remote"] and not at["here"]:
+                return {"control": at["control"], "elsewhere": True}
+        raise Error("UNAVAILABLE", "shard %d: no node of this host leads it now" % shard, True)
 
     def _owner(self) -> int:
         try:
@@ -639,7 +673,11 @@ class Control:
         """Reads endpoints.json and the credential again, and dials."""
         with self.lock:
             self.close()
-            url = self.endpoints()["control"]
+            found = self.endpoints()
+            url = found["control"]
+            if self.shard is not None:  # only the node that started the process knows its own credential
+                foreign = "elsewhere" in found and isinstance(self.given, Key) and not isinstance(self.given, KeyFile)
+                self.credential = Credential(self.state) if foreign else self.given
             try:
                 self.fields = self.credential.fields()
                 pipe = dial(url, REQ, REP, timeout, self.remote and self.remote.tls)
@@ -1332,6 +1370,12 @@ def _capacity(number: Any) -> int:
     return number
 
 
+def _shards(number: Any) -> int:
+    if not isinstance(number, int) or not 1 <= number <= 64:
+        raise ValueError("shards: expected 1 to 64, got %r" % (number,))
+    return number
+
+
 @dataclasses.dataclass
 class _Skill:
     id: str
@@ -1433,6 +1477,23 @@ class _Lane:
         return {}
 
 
+class _Places:
+    """How many steps run at once in all sessions of a process: one session for each shard of a fleet."""
+
+    def __init__(self, n: int):
+        self.free, self.lock = n, threading.Lock()
+
+    def take(self) -> bool:
+        with self.lock:
+            taken = self.free > 0
+            self.free -= taken
+            return taken
+
+    def put(self) -> None:
+        with self.lock:
+            self.free += 1
+
+
 class Agent:
     """An agent: its skills, and the process that serves them.
 
@@ -1447,6 +1508,15 @@ class Agent:
         self.settings: Dict[str, Any] = dict(settings or {})
         self.skills: Dict[str, _Skill] = {}
         self.instance_id = str(uuid.uuid4()).upper()
+        self._places: Optional[_Places] = None  # None: one session, which counts by itself
+        self._shard: Optional[int] = None
+        self._sessions: List[Agent] = []
+        self._loop_of: Agent = self
+        self._loop: Optional[asyncio.AbstractEventLoop] = None
+        self._begin()
+
+    def _begin(self) -> None:
+        """What a session has of its own."""
         self.process_id = str(uuid.uuid4()).upper()
         self.session_key = secrets.token_hex(32)
         self.epoch = 0
@@ -1463,7 +1533,6 @@ class Agent:
         self._closed = False
         self._wake_r, self._wake_w = -1, -1
         self._wake_lock = threading.RLock()  # so that a late thread writes into no other file
-        self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._stats: Dict[str, Any] = {"requests": 0, "errors": 0, "error": "", "ns": 0, "started": ""}
         self._quiet_since = 0.0
 
@@ -1582,11 +1651,12 @@ class Agent:
                 log.warning("step %s: %s ended itself", step.key, step.skill, exc_info=e)
                 raise _outcome_of(e) from None
 
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="baton-asyncio", daemon=True).start()
-            loop = self._loop
+        owner = self._loop_of
+        with owner._lock:
+            if owner._loop is None:
+                owner._loop = asyncio.new_event_loop()
+                threading.Thread(target=owner._loop.run_forever, name="baton-asyncio", daemon=True).start()
+            loop = owner._loop
         future = asyncio.run_coroutine_threadsafe(contained(), loop)
         step._on_cancel.append(future.cancel)
         if step._cancel.is_set():
@@ -1648,6 +1718,8 @@ class Agent:
             attempt.undelivered = not self._registered or attempt.epoch != self.epoch
             attempt.step.request = {}  # as large as 4 MiB
             self._running -= 1
+            if self._places is not None:
+                self._places.put()
             self._quiet_since = time.monotonic()
             waiting, attempt.waiting = attempt.waiting, None
         if waiting is not None:
@@ -1776,8 +1848,8 @@ class Agent:
                     raise Error("NOT_FOUND", "skill '%.64s': this agent has no such skill" % r["skill"], details="TOOL_NOT_FOUND")
                 if self._draining:
                     raise Error("UNAVAILABLE", "the agent is draining and takes no new steps", True, details="SERVICE_UNAVAILABLE")
-                if self._running >= self.capacity:
-                    raise Error("BUSY", "all workers of this instance are busy", True, details="SERVICE_UNAVAILABLE")
+                if self._running >= self.capacity or (self._places is not None and not self._places.take()):
+                    raise Error("BUSY", "all places of this instance are taken", True, details="SERVICE_UNAVAILABLE")
                 for old in [a for (k, _), a in self._attempts.items() if k == key and a.answer is not None]:
                     self._forget(old)  # a newer attempt: the supervisor needs this result no more
                 known = _Attempt(key, n, r["epoch"], Step(r, self.settings, self._wake))
@@ -1854,6 +1926,8 @@ class Agent:
         """Drains and leaves, as on SIGTERM: running steps finish. A second call ends at once."""
         self._stops += 1
         self._wake()
+        for session in self._sessions:
+            session.stop(wait=False)
         if wait and self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(30)
 
@@ -1903,6 +1977,7 @@ class Agent:
             endpoint = "tcp://%s:%d" % (host, server.getsockname()[1])
             threading.Thread(target=self._accept, args=(server,), name="baton-accept", daemon=True).start()
         control = Control(remote=remote) if remote else Control(state, credential or credential_of(state_dir(state), agent=True))
+        control.shard = self._shard if remote is None else None
         try:
             self._remote = control.remote
             return _Relation(self, control, endpoint, _up).run()
@@ -1919,6 +1994,47 @@ class Agent:
                 pair, self._wake_r, self._wake_w = (self._wake_r, self._wake_w), -1, -1
                 for fd in pair:
                     os.close(fd)
+
+    def serve_shards(self, shards: int, state: Union[str, os.PathLike, None] = None, *, remote: Optional[Remote] = None, **how: Any) -> int:
+        """As serve(), for a fleet of so many shards: this process has a session with each of them under one instance id, and all of
+        them together run at most `capacity` steps. A step that finds every place taken is answered BUSY, and its shard asks again.
+        `state` is that of the node, `remote` the addresses of shard 0. When one session ends, all do."""
+        _shards(shards)
+        places, codes, self._stops = _Places(_capacity(self.capacity)), [], 0
+        home = None if remote else state_dir(state)
+
+        def session_of(shard: int) -> Agent:
+            one = copy.copy(self)
+            one._begin()
+            one._places, one._shard, one._sessions, one._loop_of = places, shard, [], self
+            return one
+
+        def served(shard: int, one: Agent) -> None:
+            try:
+                own = {**how, "credential": copy.copy(how.get("credential"))}  # it has a state for each connection
+                codes.append(one.serve(home and home / "shards" / str(shard), remote=remote and remote.of_shard(shard), **own))
+            except (OSError, ValueError, Error) as e:
+                log.error("shard %d: %s", shard, e)
+                codes.append(2)
+            for other in self._sessions:
+                if other is not one and other._stops == 0:
+                    other.stop(wait=False)
+
+        self._sessions = [session_of(i) for i in range(shards)]
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: self.stop(wait=False))
+        threads = [threading.Thread(target=served, args=(i, one), name="baton-shard-%d" % i, daemon=True) for i, one in enumerate(self._sessions)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(0.2)  # so that a signal is handled
+                for one in self._sessions if self._stops else []:
+                    if one._stops == 0:  # it began after the signal
+                        one.stop(wait=False)
+        self._sessions = []
+        return next((code for code in codes if code), 0)
 
     def _accept(self, server: socket.socket) -> None:
         while not self._closed:
@@ -1956,6 +2072,8 @@ class Agent:
         p.add_argument("--once", metavar="SKILL", help="run one step from stdin, {task, parameters, context}, and print its outcome")
         p.add_argument("--credential", metavar="FILE", help="proves who the agent is, instead of the token (BATON_CREDENTIAL)")
         p.add_argument("--connect", metavar="URL", help="tls+tcp://HOST:PORT of a supervisor on another host, of a fleet several with commas; with --credential, --ca, --cert")
+        p.add_argument("--shards", metavar="N", default=os.environ.get("BATON_SHARDS") or "1",
+                       help="serve a fleet of so many shards, 1 to 64 (BATON_SHARDS)")
         p.add_argument("--ca", metavar="FILE", help="the authority that signed its certificate")
         p.add_argument("--cert", metavar="FILE", help="this side's certificate and key")
         p.add_argument("--card", action="store_true", help="print the card as JSON")
@@ -1970,6 +2088,7 @@ class Agent:
                 raise ValueError("expected a JSON object")
             self.settings.update(settings)
             self.capacity = _capacity(int(o.capacity or self.capacity))
+            shards = _shards(int(o.shards))
             self.agent_id = _id("agentId", o.agent_id or self.agent_id)
             self.instance_id = str(uuid.UUID(o.instance_id)).upper() if o.instance_id else self.instance_id
         except (OSError, ValueError) as e:
@@ -2001,7 +2120,8 @@ class Agent:
                     p.exit(2, "%s: --connect needs --credential, --ca and --cert\n" % p.prog)
                 remote = Remote(o.connect, ca=o.ca, cert=o.cert, credential=o.credential) if o.connect else None
                 credential = KeyFile(o.credential) if o.credential and remote is None else None
-                code = self.serve(o.state, dial_in=o.dial_in, listen=o.listen, credential=credential, remote=remote)
+                how = {"dial_in": o.dial_in, "listen": o.listen, "credential": credential}
+                code = self.serve_shards(shards, o.state, remote=remote, **how) if shards > 1 else self.serve(o.state, remote=remote, **how)
             except (OSError, ValueError, Error) as e:
                 p.exit(2, "%s: %s\n" % (p.prog, e))
             sys.stdout.flush()
@@ -2073,7 +2193,7 @@ class _Relation:
 
     def wait_a_little(self) -> None:
         self.try_at = time.monotonic() + self.backoff * random.uniform(0.8, 1.2)
-        several = self.control.remote is not None and len(self.control.remote.urls) > 1  # another one may lead by now
+        several = self.control.shard is not None or (self.control.remote is not None and len(self.control.remote.urls) > 1)  # another one may lead
         self.backoff = min(self.backoff * 2, 0.7 if several else 5.0)
 
     def ask(self, type_: str, **fields: Any) -> Dict[str, Any]:

@@ -204,6 +204,9 @@ enum bt_code program_begin(struct program *p, const struct bt_agent_def *def, in
     *p = (struct program){.def = def};
     hide_process();
     code = options_read(&p->opt, argc, argv, err);
+    if (code == BT_OK && p->opt.shards > 1 && !shards && p->opt.spawned) {
+        p->opt.shards = 1; /* its node sets BATON_SHARDS for whoever can */
+    }
     if (code == BT_OK && p->opt.shards > 1 && p->opt.mode == OPTIONS_RUN) {
         code = shards ? shards_begin(&p->opt, program_capacity(p), err)
                       : err_set(err, BT_INVALID,

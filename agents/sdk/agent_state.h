@@ -15,8 +15,8 @@
  *   that registration's.
  * - The same key and attempt never run twice. Running: the newest request gets the answer. Done:
  *   the kept result is the answer.
- * - More than `capacity` executions are rejected with BUSY; new ones while draining with
- *   UNAVAILABLE.
+ * - More than `capacity` executions are rejected with BUSY, as is one that comes when sessions with
+ *   other shards have all places; new ones while draining with UNAVAILABLE.
  * - An execution of an older epoch, or one that ends while unregistered, is also reported by
  *   step.result.
  * - A result is kept for 10 minutes, within 64 results and 16 MiB. A newer attempt of its key
@@ -135,7 +135,7 @@ enum agent_state_event_type {
     AGENT_STATE_CALL_OK,      /* an empty answer */
     AGENT_STATE_REFUSED,      /* code */
     AGENT_STATE_HELLO,        /* request, epoch */
-    AGENT_STATE_EXECUTE,      /* request, key, attempt, epoch */
+    AGENT_STATE_EXECUTE,      /* request, key, attempt, epoch, full */
     AGENT_STATE_CANCEL,       /* request, key, attempt (0 = all), grace_ms */
     AGENT_STATE_QUERY,        /* request, key, attempt (0 = the newest) */
     AGENT_STATE_FINISHED,     /* slot, bytes */
@@ -160,6 +160,7 @@ struct agent_state_event {
     uint32_t slot;
     uint64_t bytes;
     bool accepted, drain;
+    bool full; /* EXECUTE: sessions with other shards have all places */
     enum bt_code code;
     const struct agent_state_order *orders;
     uint32_t n;

@@ -185,8 +185,8 @@ void agent_state_on_execute(struct agent_state *s, const struct agent_state_even
         refuse(ev->request, BT_UNAVAILABLE, "the agent is draining and takes no new steps", out);
         return;
     }
-    if (s->running >= s->capacity) {
-        refuse(ev->request, BT_BUSY, "all workers of this instance are busy", out);
+    if (s->running >= s->capacity || ev->full) {
+        refuse(ev->request, BT_BUSY, "all places of this instance are taken", out);
         return;
     }
     ix = take_free_slot(s, ev->key, out);

@@ -29,6 +29,8 @@ struct options {
     struct uuid instance_id;
     uint32_t capacity; /* 0 = not given */
     uint32_t shards;   /* of the fleet that it serves; 0 and 1 = one */
+    uint32_t shard;    /* which of these this process serves */
+    const char *fleet; /* the state directory of the node; NULL: one shard, or `connect` */
     bool dial_in;
     bool spawned;
     enum log_level log_level;

@@ -21,14 +21,7 @@ static void run_slot(void *self, uint32_t slot)
 {
     struct runtime *rt = self;
 
-    struct bt_step *step = rt->slots[slot].step;
-
-    if (shards_place_take(step)) {
-        step_run(step);
-        shards_place_put();
-    } else {
-        step_skip(step);
-    }
+    step_run(rt->slots[slot].step);
 }
 
 static void notify_progress(struct bt_step *step, void *self)
@@ -75,6 +68,7 @@ void runtime_finish(struct runtime *rt, uint32_t ix)
     struct runtime_slot *slot = &rt->slots[ix];
 
     step_take_reply(slot->step, &slot->reply);
+    shards_place_put();
     rt->stats.processing_ns += clock_mono_ns() - slot->started_ns;
     if (slot->reply.outcome == REPLY_FAILED) {
         rt->stats.errors++;

@@ -119,6 +119,7 @@ struct runtime {
     uint64_t control_n;
     struct buf state_dir;
     char token[STATE_TOKEN_LEN + 1];
+    bool elsewhere; /* the supervisor is another node's, which does not know our credential */
     struct exchange credential; /* none: the token proves this agent (runtime_sealed.c) */
     struct buf sealed;          /* the bytes of a request as they are sent */
     struct runtime_pipe pipes[RUNTIME_PIPES];

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "agents/sdk/runtime.h"
+#include "agents/sdk/shards/shards.h"
 #include "protocol/base/log.h"
 #include "protocol/client/seeds.h"
 
@@ -121,6 +122,27 @@ static void look_again(struct runtime *rt)
     rt->look_at = msec_add(clock_mono_ms(), wait);
 }
 
+/* The daemon that leads here, else one of another node of this host. */
+static bool find_leader(struct runtime *rt, struct state_endpoints *ret)
+{
+    bool elsewhere = false;
+    bool found = find_daemon(rt, ret) && !state_daemon_ended(ret);
+    struct bt_error err;
+
+    if (!found) {
+        *ret = (struct state_endpoints){.pid = 0};
+        elsewhere = shards_elsewhere(rt->opt, ret->control);
+        found = elsewhere;
+    }
+    if (found && elsewhere != rt->elsewhere) {
+        rt->elsewhere = elsewhere;
+        if (runtime_credential(rt, &err) != BT_OK) {
+            log_warn("agent.credential", "%s", err.msg);
+        }
+    }
+    return found;
+}
+
 void runtime_dial(struct runtime *rt)
 {
     struct state_endpoints at;
@@ -131,7 +153,7 @@ void runtime_dial(struct runtime *rt)
         dial_remote(rt);
         return;
     }
-    if (!find_daemon(rt, &at) || state_daemon_ended(&at)) {
+    if (!find_leader(rt, &at)) {
         runtime_drop_control(rt);
         look_again(rt);
         return;

@@ -17,7 +17,8 @@ enum bt_code runtime_credential(struct runtime *rt, struct bt_error *err)
     enum bt_code code;
 
     if (rt->opt->credential == NULL) {
-        exchange_set(&rt->credential, rt->opt->process_id, rt->opt->process_key);
+        exchange_set(&rt->credential, rt->elsewhere ? "" : rt->opt->process_id,
+                     rt->opt->process_key);
         return BT_OK;
     }
     code = credential_read(rt->opt->credential, &found, err);

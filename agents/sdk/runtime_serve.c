@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "agents/sdk/runtime.h"
+#include "agents/sdk/shards/shards.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 
@@ -141,6 +142,7 @@ static void on_execute(struct runtime *rt, uint64_t rq, struct msg_reader *r)
 {
     struct bt_step *step = NULL;
     struct bt_error err;
+    bool place;
 
     if (step_new(r, clock_mono_ms(), &step, &err) != BT_OK) {
         runtime_refuse(rt, rq, &err, CLASS_PROTOCOL_ERROR);
@@ -164,11 +166,16 @@ static void on_execute(struct runtime *rt, uint64_t rq, struct msg_reader *r)
         return;
     }
     rt->arriving = step;
+    place = shards_place_take();
     runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_EXECUTE,
+                                                .full = !place,
                                                 .request = rq,
                                                 .key = step->req.key,
                                                 .attempt = (uint32_t)step->req.attempt,
                                                 .epoch = step->req.epoch});
+    if (place && rt->arriving != NULL) { /* it does not run; else its end gives the place back */
+        shards_place_put();
+    }
     step_free(rt->arriving); /* joined, answered from the kept result, or rejected */
     rt->arriving = NULL;
 }

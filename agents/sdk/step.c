@@ -137,11 +137,6 @@ void step_run(struct bt_step *s)
     }
 }
 
-void step_skip(struct bt_step *s)
-{
-    end(s);
-}
-
 bool bt_step_later(struct bt_step *s, void (*on_cancel)(struct bt_step *step, void *arg), void *arg)
 {
     if (s->finished == NULL || !s->inside) {

@@ -89,8 +89,6 @@ void step_free(struct bt_step *s);
 /* Checks the parameters against the skill's schema, runs the handler and finishes the reply, unless
  * it is to be answered later (`later`): then `finished` is called. */
 void step_run(struct bt_step *s);
-/* Instead of it: the step was cancelled, or late, before it could begin. */
-void step_skip(struct bt_step *s);
 /* A step that is answered later and was cancelled, or whose deadline has passed: calls on_cancel,
  * once. */
 void step_tell_cancelled(struct bt_step *s);

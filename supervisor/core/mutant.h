@@ -129,10 +129,13 @@ enum mutant {
     MUTANT_CHILD_WITHOUT_ROUND,     /* 113: every round asks for the child plan of the first */
     MUTANT_NEVER_TOO_LATE,          /* pg 114: effects are performed however old the lease is */
     MUTANT_EFFECTS_UNKEPT,          /* by hand: effects are performed without a look at the lease */
+    MUTANT_BUSY_IS_AN_ATTEMPT = 118, /* 118: an instance without a place uses up an attempt */
+    MUTANT_BUSY_ASKED_AT_ONCE,       /* 119: it is asked again without a wait */
     MUTANT_TURNS_UNLIMITED = 120,   /* 120: an agent calls others in more turns than the limit */
     MUTANT_CALLS_FORGOTTEN,         /* 121: a restart forgets that an attempt has made its calls */
     MUTANT_CALLS_WHILE_PAUSED,      /* 122: calls begin while the plan is paused */
     MUTANT_LATE_BEFORE_CALLS,       /* 123: a late result of an attempt before the calls counts */
+    MUTANT_BUSY_OPENS_BREAKER = 124, /* 124: it counts as a failure of the instance */
     MUTANT_READ_ONLY_ENDS = 128,    /* pg 128: a server that takes no writes ends the owner */
     MUTANT_LEASE_FOR_EVER,          /* pg 129: a clock that was put back keeps a lost owner's lease */
     MUTANT_OUTCOME_BY_SELECT = 130, /* pg 130: a lost commit is looked for, not fenced */

@@ -323,14 +323,19 @@ void lanes_work_answered(struct engine *engine, struct lane *lane, struct msg_re
 
     lane->state = LANE_READY;
     lane->cancelled = false;
+    if (code == BT_BUSY) { /* it has no place now, and has not begun it */
+        ev = lanes_lost(lane, false);
+        ev.type = CORE_BUSY;
+        lanes_feed(engine, &ev);
+        return;
+    }
     ev.phase = item->phase;
     (void)uuid_parse(str_from(lane->instance->id), &ev.instance);
     if (code != BT_OK) {
         /* The agent refused the request itself: the attempt failed with its words. */
         m = failed_answer(item, cls != CLASS_NONE ? cls : CLASS_PROTOCOL_ERROR, err.msg);
         m.failure.code = str_from(bt_code_name(err.code));
-        m.failure.retryable =
-            err.code == BT_BUSY || err.code == BT_UNAVAILABLE || err.code == BT_CONFLICT;
+        m.failure.retryable = err.code == BT_UNAVAILABLE || err.code == BT_CONFLICT;
         msg_set(&m.failure, error, retryable);
     } else if (!str_is(m.key, item->key) || m.attempt != item->attempt) {
         log_warn("step.result.foreign", "instance=%s key=%.*s/%llu expected=%s/%u",

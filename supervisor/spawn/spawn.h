@@ -43,6 +43,7 @@ struct spawn_options {
     msec
         orphan_grace_ms; /* how long agents wait for a new daemon when this one is gone; 0 = 4000 */
     bool no_cgroup;      /* do not use cgroups even where they are available */
+    uint32_t shards;     /* BATON_SHARDS: they serve so many shards of a fleet; 0 and 1 = one */
 };
 
 /* Agents that are supervised together (group.h). */
@@ -121,8 +122,13 @@ struct spawn_info {
  */
 BT_MUST_CHECK enum bt_code spawn_begin(const struct spawn_options *opt, struct spawn **ret_spawn,
                                        struct bt_error *err);
+/* The same in two parts. spawn_new only makes the object: it has no children, starts and adopts
+ * nothing, and spawn_fd is never readable. spawn_awake does the rest, perhaps later or never. */
+BT_MUST_CHECK enum bt_code spawn_new(const struct spawn_options *opt, struct spawn **ret_spawn,
+                                     struct bt_error *err);
+BT_MUST_CHECK enum bt_code spawn_awake(struct spawn *s, struct bt_error *err);
 /*
- * Once per spawn_begin, before any other call but spawn_fd: waits until the spawner is ready, at
+ * Once per spawn_begin or spawn_awake, before any other call but spawn_fd: waits until the spawner is ready, at
  * most some seconds. A spawner of another version is ended, and one is started. On an error
  * *io_spawn is freed, and NULL. BT_IO, BT_TIMEOUT (the spawner does not answer), BT_NOMEM.
  */

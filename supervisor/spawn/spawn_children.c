@@ -16,7 +16,7 @@ static const char *const inherited[] = {"PATH", "HOME", "LANG"};
 /* Set by the daemon: a spec must not contain them. */
 static const char *const reserved[] = {"BATON_STATE",    "BATON_INSTANCE_ID", "BATON_AGENT_ID",
                                        "BATON_SETTINGS", "BATON_CAPACITY",    "BATON_SPAWNED",
-                                       "BATON_HANDOVER", "BATON_HIDE"};
+                                       "BATON_HANDOVER", "BATON_HIDE",        "BATON_SHARDS"};
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -57,6 +57,12 @@ static bool list_has(const char *const *list, const char *name)
         has = entry_is(list[i], name);
     }
     return has;
+}
+
+/* Whether the agent cannot read the state directory, and must be told what it would find there. */
+static bool is_shut_out(const struct spawn_spec *spec)
+{
+    return list_has(spec->apart, "user") || list_has(spec->apart, "paths");
 }
 
 /* "NAME=value" in the arena; NULL when out of memory. */
@@ -141,6 +147,10 @@ static enum bt_code make_env(const struct spawn *s, const struct spawn_spec *spe
     if (spec->capacity != 0) {
         (void)snprintf(number, sizeof number, "%u", spec->capacity);
         add(&env, join(&c->arena, "BATON_CAPACITY", number, ""));
+    }
+    if (s->shards > 1 && !is_shut_out(spec) && !list_has(spec->apart, "network")) {
+        (void)snprintf(number, sizeof number, "%u", s->shards);
+        add(&env, join(&c->arena, "BATON_SHARDS", number, ""));
     }
     add_listed(spec, c, &env);
     c->env = env.at;
@@ -279,12 +289,6 @@ static char **copy_list(struct arena *a, const char *const *list, size_t more)
         to[i] = NULL;
     }
     return to;
-}
-
-/* Whether the agent cannot read the state directory, and must be told what it would find there. */
-static bool is_shut_out(const struct spawn_spec *spec)
-{
-    return list_has(spec->apart, "user") || list_has(spec->apart, "paths");
 }
 
 static enum bt_code set_apart(const struct spawn *s, const struct spawn_spec *spec, struct child *c,

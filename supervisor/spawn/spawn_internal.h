@@ -75,6 +75,7 @@ struct spawn {
     char *port;             /* port=N, of the URL */
     struct spawn_prover prover;
     uint32_t changes;
+    uint32_t shards;
     struct arena arena;
     struct child **children; /* LIMIT_INSTANCES */
     size_t children_n;

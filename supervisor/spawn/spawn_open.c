@@ -147,8 +147,8 @@ static enum bt_code try_greet(struct spawn *s, bool *ret_done, msec until, struc
     return code;
 }
 
-enum bt_code spawn_begin(const struct spawn_options *opt, struct spawn **ret_spawn,
-                         struct bt_error *err)
+enum bt_code spawn_new(const struct spawn_options *opt, struct spawn **ret_spawn,
+                       struct bt_error *err)
 {
     struct spawn *s = calloc(1, sizeof *s);
     enum bt_code code;
@@ -157,6 +157,7 @@ enum bt_code spawn_begin(const struct spawn_options *opt, struct spawn **ret_spa
         return err_set(err, BT_NOMEM, "no memory for process supervision");
     }
     buf_init(&s->out, PACKET_BYTES);
+    s->shards = opt->shards;
     s->retry_due = MSEC_NEVER;
     s->children = calloc(LIMIT_INSTANCES + 1, sizeof(struct child *));
     if (s->children == NULL) {
@@ -172,9 +173,26 @@ enum bt_code spawn_begin(const struct spawn_options *opt, struct spawn **ret_spa
             arena_str(&s->arena, (struct str){opt->path_first, strlen(opt->path_first)}).ptr;
         code = s->path_first != NULL ? BT_OK : err_set(err, BT_NOMEM, "no memory for a path");
     }
-    if (code == BT_OK) {
-        code = connect_or_start(s, err);
+    if (code != BT_OK) {
+        spawn_abandon(s);
+        return code;
     }
+    *ret_spawn = s;
+    return BT_OK;
+}
+
+enum bt_code spawn_awake(struct spawn *s, struct bt_error *err)
+{
+    return connect_or_start(s, err);
+}
+
+enum bt_code spawn_begin(const struct spawn_options *opt, struct spawn **ret_spawn,
+                         struct bt_error *err)
+{
+    struct spawn *s = NULL;
+    enum bt_code code = spawn_new(opt, &s, err);
+
+    code = code == BT_OK ? spawn_awake(s, err) : code;
     if (code != BT_OK) {
         spawn_abandon(s);
         return code;

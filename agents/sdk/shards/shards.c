@@ -9,35 +9,26 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "protocol/base/clock.h"
 #include "protocol/base/shard.h"
 #include "protocol/client/seeds.h"
+#include "protocol/wire/doc.h"
 
-enum { LOOK_MS = 50, PORT_MAX = 65535, PATH_BYTES = 4096, BASE = 10, STATUS_CRASHED = 70 };
+enum { MAP_BYTES = 128 * 1024, PORT_MAX = 65535, PATH_BYTES = 4096, BASE = 10, STATUS_CRASHED = 70 };
 
 static sem_t *places; /* shared by the processes; NULL: one shard */
 
 /* ---- places ---- */
 
-bool shards_place_take(const struct bt_step *step)
+bool shards_place_take(void)
 {
-    struct timespec until;
-    msec look;
+    int code = 0;
 
-    while (places != NULL && sem_trywait(places) != 0) {
-        if (bt_step_cancelled(step)) {
-            return false;
-        }
-        look = clock_mono_ms() + LOOK_MS;
-        until = (struct timespec){(time_t)(look / 1000), (long)(look % 1000) * 1000000L};
-        if (sem_clockwait(places, CLOCK_MONOTONIC, &until) == 0) {
-            break;
-        }
-    }
-    return true;
+    do {
+        code = places != NULL ? sem_trywait(places) : 0;
+    } while (code != 0 && errno == EINTR);
+    return code == 0;
 }
 
 void shards_place_put(void)
@@ -92,6 +83,7 @@ static enum bt_code become(struct options *o, uint32_t shard, struct bt_error *e
     char path[PATH_BYTES + 32];
     enum bt_code code = BT_OK;
 
+    o->shard = shard;
     if (o->connect != NULL) {
         code = shift(o->connect, o->seeds, shard, &text, err);
         o->connect = text;
@@ -99,16 +91,80 @@ static enum bt_code become(struct options *o, uint32_t shard, struct bt_error *e
     }
     buf_init(&dir, PATH_BYTES);
     code = state_dir_find(o->state, &dir, err);
-    (void)snprintf(path, sizeof path, "%s/shards/%u", buf_cstr(&dir), shard);
-    buf_done(&dir);
     if (code == BT_OK) {
+        (void)snprintf(path, sizeof path, "%s/shards/%u", buf_cstr(&dir), shard);
         text = strdup(path);
         o->state = text;
-        if (text == NULL || setenv("BATON_STATE", text, 1) != 0) {
-            return err_set(err, BT_NOMEM, "out of memory for --shards");
-        }
+        o->fleet = strdup(buf_cstr(&dir));
+        code = text == NULL || o->fleet == NULL
+                   ? err_set(err, BT_NOMEM, "out of memory for --shards")
+                   : BT_OK;
     }
+    buf_done(&dir);
     return code;
+}
+
+/* ---- another node ---- */
+
+static struct doc read_map(const char *fleet, struct buf *packed)
+{
+    char path[PATH_BYTES + 32];
+    char chunk[PATH_BYTES];
+    struct buf json;
+    size_t n;
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "%.4000s/fleet.json", fleet);
+    f = fopen(path, "re");
+    if (f == NULL) {
+        return (struct doc){NULL, 0};
+    }
+    buf_init(&json, MAP_BYTES);
+    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0) {
+        buf_add(&json, chunk, n);
+    }
+    (void)fclose(f);
+    if (buf_check(&json, NULL) != BT_OK ||
+        json_to_doc(buf_str(&json), NULL, packed, NULL) != BT_OK) {
+        buf_clear(packed);
+    }
+    buf_done(&json);
+    return packed->len > 0 ? doc_from_buf(packed) : (struct doc){NULL, 0};
+}
+
+static struct str text_at(struct doc map, const char *key)
+{
+    const struct doc at = doc_get(map, str_from(key));
+
+    return at.ptr != NULL ? doc_string(at) : (struct str){NULL, 0};
+}
+
+/* By the file that the node writes. A node with an address for other hosts may be on one. Where
+ * `auth` is required there is no bus, and the token of this process is not taken. */
+bool shards_elsewhere(const struct options *o, char *ret)
+{
+    struct buf packed;
+    struct doc at;
+    struct str control;
+    bool found = false;
+
+    if (o->fleet == NULL) {
+        return false;
+    }
+    buf_init(&packed, json_doc_capacity(MAP_BYTES));
+    at = read_map(o->fleet, &packed);
+    at = at.ptr != NULL ? doc_get(at, STR_LIT("shards")) : at;
+    at = at.ptr != NULL ? doc_at(at, o->shard) : at;
+    if (at.ptr != NULL && text_at(at, "remote").len == 0 && text_at(at, "events").len > 0) {
+        const struct doc here = doc_get(at, STR_LIT("here"));
+        control = text_at(at, "control");
+        found = control.len > 0 && control.len <= STATE_URL_MAX && here.ptr != NULL &&
+                doc_head(here).kind == DOC_BOOL && !doc_head(here).b;
+        (void)snprintf(ret, STATE_URL_MAX + 1, "%.*s", found ? (int)control.len : 0,
+                       found ? control.ptr : "");
+    }
+    buf_done(&packed);
+    return found;
 }
 
 /* ---- the parent ---- */

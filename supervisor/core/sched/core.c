@@ -305,6 +305,7 @@ static core_handler *const handlers[] = {
     [CORE_DRAIN] = core_on_drain,
     [CORE_RESULT] = core_on_result,
     [CORE_LOST] = core_on_lost,
+    [CORE_BUSY] = core_on_busy,
     [CORE_LANE_FREE] = core_on_lane_free,
     [CORE_STATE] = core_on_state,
     [CORE_NOT_LISTED] = core_on_not_listed,

@@ -75,6 +75,9 @@ void core_rearm(struct core *c, struct core_run *entry);
 /* Puts the step into the queue of its agent: at the end, or at the front when its request never
  * left. A step of a run on hold is parked instead. */
 void core_enqueue(struct core *c, struct core_run *entry, uint32_t step, bool front);
+/* The same at the front for what an instance had no place for: it goes on waiting, as if it had never
+ * left its queue. */
+void core_enqueue_again(struct core *c, struct core_run *entry, uint32_t step);
 /* Moves ready steps to their agents' queues within max_concurrency; none of a run on hold. */
 void core_admit(struct core *c, struct core_run *entry);
 /* The step only waits, so it needs no place within max_concurrency. Such steps stand at the front
@@ -310,7 +313,7 @@ struct core_run *core_attempt(struct core *c, const struct core_event *ev);
 void core_lane_answered(struct core *c, const struct core_event *ev);
 
 /* ---- lost.c ---- */
-core_handler core_on_lost, core_on_state, core_on_not_listed;
+core_handler core_on_lost, core_on_busy, core_on_state, core_on_not_listed;
 /* The reply is lost: queries the instance and waits for unknown_wait_ms. */
 void core_step_unknown(struct core *c, struct core_run *entry, uint32_t step);
 /* Queries the instance that has the attempt, when its control lane is up. */
@@ -365,6 +368,8 @@ core_handler core_on_probed;
 void core_breaker_result(struct core *c, uint32_t slot, uint64_t epoch, enum err_class cls);
 /* Emits the probes that are due. */
 void core_breaker_tick(struct core *c);
+/* Instances that had no place may be asked again. */
+void core_full_tick(struct core *c);
 
 /* ---- tick.c ---- */
 core_handler core_on_tick;

@@ -59,6 +59,7 @@ void core_dispatch(struct core *c, struct core_run *entry, uint32_t step, uint32
     sched->phase = state->phase;
     sched->slot = slot;
     sched->epoch = to.epoch;
+    sched->queued_at = sched->since;
     sched->since = c->now;
     sched->last_sign = c->now;
     sched->progress = 0;

@@ -80,6 +80,7 @@ struct sched_step {
     uint64_t prev, next;
     msec
         since; /* queued: since when; under way: start of the second in which progress is counted */
+    msec queued_at; /* since when it waits for a lane: also when an instance had no place for it */
     msec last_sign; /* last sign of life of the attempt under way; KEY: since when it waits */
     uint64_t epoch; /* of the incarnation that got it last */
     uint32_t slot;  /* of the instance that has or had the attempt; REGISTRY_NONE = not seen by this

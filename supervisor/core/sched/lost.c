@@ -176,6 +176,34 @@ void core_on_lost(struct core *c, const struct core_event *ev)
     }
 }
 
+/* It did not begin, and that is nobody's fault: the attempt goes to any instance that has a place,
+ * before other steps, as often as it takes. Its time in the queue and its limit go on. */
+void core_on_busy(struct core *c, const struct core_event *ev)
+{
+    core_mark_alive(c, ev);
+    if (registry_is_current(c->registry, ev->slot, ev->epoch) && !MUTANT(BUSY_ASKED_AT_ONCE)) {
+        registry_full(c->registry, ev->slot, c->now);
+    }
+    core_lane_answered(c, ev);
+    struct core_run *entry = core_attempt(c, ev);
+    if (entry == NULL) {
+        return;
+    }
+    const struct run_step *state = &entry->run->steps[ev->step];
+    if (MUTANT(BUSY_OPENS_BREAKER)) {
+        core_breaker_result(c, ev->slot, ev->epoch, CLASS_SERVICE_UNAVAILABLE);
+    }
+    if (entry->run->cancelling) {
+        core_stopped(c, entry, ev->step, STOP_NONE, &(struct failure){0});
+    } else if (state->status == STEP_UNKNOWN || entry->sched[ev->step].adopted) {
+        core_reject(c, ev, REJECT_STALE_ATTEMPT); /* it is asked about: somebody began it */
+    } else if (MUTANT(BUSY_IS_AN_ATTEMPT)) {
+        core_never_sent(c, entry, ev->step);
+    } else {
+        core_enqueue_again(c, entry, ev->step);
+    }
+}
+
 /* Whether the attempt never ran. Only the very process that was asked can say so: its successor
  * knows nothing, and who was at work on it has forgotten it. */
 static bool never_ran(const struct run_step *state, const struct core_event *ev,

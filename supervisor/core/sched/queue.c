@@ -343,7 +343,7 @@ static void set_aside(struct core *c, struct core_run *entry, uint32_t step, boo
     }
 }
 
-void core_enqueue(struct core *c, struct core_run *entry, uint32_t step, bool front)
+static void enqueue(struct core *c, struct core_run *entry, uint32_t step, bool front, msec since)
 {
     if (core_step_on_hold(entry, step)) {
         set_aside(c, entry, step, front);
@@ -355,13 +355,23 @@ void core_enqueue(struct core *c, struct core_run *entry, uint32_t step, bool fr
         return;
     }
     core_unlink(c, entry, step);
-    entry->sched[step].since = c->now;
+    entry->sched[step].since = since;
     core_link(c, entry, step, LIST_QUEUE, front);
     const bool looks = !has_deadline(entry, step);
     const msec look = core_agent_unavailable(c, entry, step) ? c->now
                       : looks ? msec_add(c->now, core_agent_wait(c, entry, step))
                               : MSEC_NEVER;
     core_set_due(c, entry, step, sooner(end_of(entry, step), sooner(look, queue_end(entry, step))));
+}
+
+void core_enqueue(struct core *c, struct core_run *entry, uint32_t step, bool front)
+{
+    enqueue(c, entry, step, front, c->now);
+}
+
+void core_enqueue_again(struct core *c, struct core_run *entry, uint32_t step)
+{
+    enqueue(c, entry, step, true, entry->sched[step].queued_at);
 }
 
 static bool has_place(const struct core_run *entry)

@@ -282,6 +282,14 @@ void core_breaker_tick(struct core *c)
     }
 }
 
+void core_full_tick(struct core *c)
+{
+    for (uint32_t agent = registry_full_due(c->registry, c->now); agent != REGISTRY_NONE;
+         agent = registry_full_due(c->registry, c->now)) {
+        core_mark_dirty(c, agent);
+    }
+}
+
 void core_on_probed(struct core *c, const struct core_event *ev)
 {
     if (!registry_is_current(c->registry, ev->slot, ev->epoch)) {

@@ -325,6 +325,9 @@ static void attempt_answered(struct core *c, struct core_run *entry, const struc
 void core_on_result(struct core *c, const struct core_event *ev)
 {
     core_mark_alive(c, ev);
+    if (registry_is_current(c->registry, ev->slot, ev->epoch) && ev->lane != LANE_NONE) {
+        registry_not_full(c->registry, ev->slot); /* what ended had a place there */
+    }
     core_lane_answered(c, ev);
     struct core_run *entry = core_find_run(c, ev->run);
     const enum core_reject why = check_attempt(c, ev, entry);

@@ -133,6 +133,7 @@ void core_on_tick(struct core *c, const struct core_event *ev)
     (void)ev;
     core_expire_instances(c);
     core_breaker_tick(c);
+    core_full_tick(c);
     core_rates_open(c);
     /* When the text buffer is half full, the rest stays due: the next tick comes at once. */
     while (heap_min(&c->due) <= c->now && c->due.n > 0 && c->text_used <= CORE_TEXT_BYTES / 2) {

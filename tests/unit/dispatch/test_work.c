@@ -117,15 +117,38 @@ static void an_answer_for_another_step_or_attempt_fails_the_attempt(void **state
     house_close(h);
 }
 
-/* BUSY and the like are tried again, whatever the agent says of retrying. */
-static void a_busy_agent_is_asked_again(void **state)
+/* The same attempt, after a wait: it did not begin. */
+static void a_busy_agent_is_asked_again_and_no_attempt_is_used_up(void **state)
 {
-    static const char *const codes[] = {"BUSY", "UNAVAILABLE", "CONFLICT"};
+    struct house *h = house_open();
+    const char *id;
+
+    (void)state;
+    house_join(h, "calc", 1);
+    id = house_submit(h, ONE(""));
+    for (int i = 0; i < 5; i++) {
+        house_says(h, house_work(h, "calc", NULL), house_text(h, "planId=%s; attempt=1", id));
+        reply(h, "calc",
+              house_text(h, "%s",
+                         "{'v':1,'id':'1','ok':false,'type':'error','error':{'code':'BUSY',"
+                         "'message':'all places of this instance are taken','retryable':true}}"));
+        house_wait(h, 1000);
+    }
+    house_says(h, house_work(h, "calc", NULL), house_text(h, "planId=%s; attempt=1", id));
+    house_done(h, "calc", "'result':{'text':'x'}");
+    house_says(h, view(h, id), "status=completed; steps.0.attempts=1");
+    house_close(h);
+}
+
+/* These are tried again, whatever the agent says of retrying. */
+static void an_agent_that_does_not_serve_now_is_asked_again(void **state)
+{
+    static const char *const codes[] = {"UNAVAILABLE", "CONFLICT"};
     struct house *h = house_open();
 
     (void)state;
     house_join(h, "calc", 1);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 2; i++) {
         const char *id = house_submit(h, "'plan':{'steps':[" STEP("a", "") "]}");
         (void)house_work(h, "calc", NULL);
         reply(h, "calc",
@@ -543,7 +566,8 @@ int main(void)
         cmocka_unit_test(an_assignment_has_all_that_the_agent_needs),
         cmocka_unit_test(results_that_are_none_fail_the_attempt),
         cmocka_unit_test(an_answer_for_another_step_or_attempt_fails_the_attempt),
-        cmocka_unit_test(a_busy_agent_is_asked_again),
+        cmocka_unit_test(a_busy_agent_is_asked_again_and_no_attempt_is_used_up),
+        cmocka_unit_test(an_agent_that_does_not_serve_now_is_asked_again),
         cmocka_unit_test(an_answer_that_cannot_be_read_costs_the_pipe_and_three_cost_the_instance),
         cmocka_unit_test(a_lost_answer_is_asked_for),
         cmocka_unit_test(an_answer_about_another_key_tells_nothing),
