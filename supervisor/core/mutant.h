@@ -133,6 +133,7 @@ enum mutant {
     MUTANT_CALLS_FORGOTTEN,         /* 121: a restart forgets that an attempt has made its calls */
     MUTANT_CALLS_WHILE_PAUSED,      /* 122: calls begin while the plan is paused */
     MUTANT_LATE_BEFORE_CALLS,       /* 123: a late result of an attempt before the calls counts */
+    MUTANT_CURSOR_WITHOUT_ID = 125, /* 125: a cursor is taken although its event is another one */
     MUTANT_OUTCOME_BY_SELECT = 130, /* pg 130: a lost commit is looked for, not fenced */
     MUTANT_RIDE_TAKES_ANY,          /* pg 131: who connects again takes what another owns */
     MUTANT_SHARE_IGNORED = 136,     /* pg 136: a node takes what it finds, also beyond its share */

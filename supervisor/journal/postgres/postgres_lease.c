@@ -9,7 +9,12 @@
 #include "supervisor/core/mutant.h"
 #include "supervisor/journal/postgres/postgres_internal.h"
 
-enum { SQL_LEN = 1024, RENEWALS = 3 /* in the time of a lease */, CHECK_MS = 60000 };
+enum {
+    SQL_LEN = 1024,
+    RENEWALS = 3 /* in the time of a lease */,
+    CHECK_MS = 60000,
+    LOOK_MS = 10000
+};
 
 /* A turn of another epoch, or from another position, divides by zero: 22012. */
 enum bt_code pg_fence_prepare(struct pg_journal *p, struct bt_error *err)
@@ -97,8 +102,9 @@ enum bt_code pg_take(struct pg_journal *p, struct bt_error *err)
     }
     (void)snprintf(sql, sizeof sql,
                    "UPDATE baton.shards SET epoch = epoch + 1, owner = $1, backend = "
-                   "pg_backend_pid(), lease_until = clock_timestamp() + interval '%" PRIu32
-                   " milliseconds' WHERE shard = %" PRIu32 " AND lease_until < clock_timestamp() "
+                   "pg_backend_pid(), took = pos, took_epoch = epoch + 1, lease_until = "
+                   "clock_timestamp() + interval '%" PRIu32 " milliseconds' WHERE shard = %" PRIu32
+                   " AND lease_until < clock_timestamp() "
                    "RETURNING epoch, pos",
                    p->lease_ms, p->shard);
     pg_put_value(&node, p->node, strlen(p->node));
@@ -188,6 +194,16 @@ static enum bt_code check_standbys(struct pg_journal *p, struct bt_error *err)
     return code;
 }
 
+/* What others have written down. */
+static enum bt_code look_for_rewinds(struct pg_journal *p, struct bt_error *err)
+{
+    if (p->sql.base.rewound.lost_seq > 0 || p->renewed - p->looked < LOOK_MS) {
+        return BT_OK;
+    }
+    p->looked = p->renewed;
+    return pg_find_rewound(p, err);
+}
+
 /*
  * A stopped owner comes back here: the renewal shows whether it still is one. A refusal that
  * passes (no room, a lock) leaves the rest of the lease.
@@ -206,6 +222,7 @@ enum bt_code pg_keep(struct journal *j, struct bt_error *err)
     }
     code = renew(p, &why);
     code = code == BT_OK ? check_standbys(p, &why) : code;
+    code = code == BT_OK ? look_for_rewinds(p, &why) : code;
     if (code != BT_OK && code != BT_UNAVAILABLE) {
         return end_here(p, &why, err);
     }
