@@ -14,6 +14,7 @@
 #include "supervisor/audit/audit.h"
 #include "supervisor/dispatch/dispatch.h"
 #include "supervisor/engine/row_body.h"
+#include "supervisor/events/record_codec.h"
 #include "supervisor/notify.h"
 #include "supervisor/processes.h"
 #include "supervisor/reload.h"
@@ -342,12 +343,36 @@ static void take_input(struct daemon *d)
     api_take_turns(d->engine);
 }
 
+/* A failover of the journal's server lost history: once for each. True: the cycle's commit says it.
+ */
+static bool tell_rewound(struct daemon *d, struct bt_error *err)
+{
+    struct record_extra x = {.seq = 0};
+    struct journal_rewound was;
+
+    if (!journal_rewound(d->journal, &was)) {
+        return false;
+    }
+    const struct record rec = {
+        REC_INIT(JOURNAL_REWOUND, rewound, .kept_seq = was.kept_seq, .lost_seq = was.lost_seq),
+        .now = engine_now(d->engine), .wall = engine_wall(d->engine),
+        .text = STR_LIT("a failover of PostgreSQL lost events that were acknowledged; their "
+                        "numbers are used again")};
+    log_err("journal.rewound", "kept_seq=%llu lost_seq=%llu an event says it",
+            (unsigned long long)was.kept_seq, (unsigned long long)was.lost_seq);
+    if (engine_write_record(d->engine, &rec, &x, err) != BT_OK) {
+        engine_fail(d->engine, err);
+    }
+    return true;
+}
+
 static enum bt_code cycle(struct daemon *d, struct bt_error *err)
 {
     const uint64_t began = clock_thread_ns();
     const struct uuid *registered;
     uint32_t n_registered;
     enum bt_code code;
+    bool rewound;
 
     engine_begin(d->engine, clock_mono_ms(), clock_wall_ms());
     if (!engine_keep(d->engine)) { /* nothing is begun by who may not lead any more */
@@ -368,7 +393,11 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
     signal_cycle(d);
     schedules_cycle(d->schedules);
     audit_sync(d->engine_options.audit, engine_now(d->engine), engine_wall(d->engine));
+    rewound = tell_rewound(d, err);
     code = engine_end(d->engine, err);
+    if (code == BT_OK && rewound && journal_rewound_told(d->journal, err) != BT_OK) {
+        log_warn("journal.rewound", "it may be told again: %s", err->msg);
+    }
     if (code == BT_OK) {
         sweep_cycle(d->sweep);
         code = retention_cycle(d->retention, engine_now(d->engine), engine_wall(d->engine), err);

@@ -27,9 +27,10 @@ struct standby {
     const struct standby_options *opt;
     uint32_t lease_ms;
     struct journal_look *look;
-    char said[SAID_MAX]; /* to the service manager: what it waits for */
-    bool lost;           /* the server, since it was last seen */
-    msec not_before;     /* it may take the journal */
+    char said[SAID_MAX];           /* to the service manager: what it waits for */
+    uint64_t seen_epoch, seen_seq; /* the most that it has seen of the journal */
+    bool lost;                     /* the server, since it was last seen */
+    msec not_before;               /* it may take the journal */
 };
 
 /* Once for each thing that it waits for. */
@@ -59,6 +60,26 @@ static bool pause_for(const struct standby *s, int64_t ms)
     return info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT;
 }
 
+/* Another server has the journal now, and lacks what this one had. Without a take-over since, all
+ * that is there is as it was. */
+static enum bt_code check_history(struct standby *s, const struct journal_owner *now,
+                                  struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+
+    if (now->seq < s->seen_seq) {
+        log_err("journal.rewound", "the server lacks events up to %llu",
+                (unsigned long long)s->seen_seq);
+        code = journal_look_rewound(s->look, now->epoch == s->seen_epoch ? now->seq : 0,
+                                    s->seen_seq, err);
+    }
+    if (code == BT_OK) {
+        s->seen_epoch = now->epoch;
+        s->seen_seq = now->seq;
+    }
+    return code;
+}
+
 static enum bt_code look(struct standby *s, struct journal_owner *ret, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
@@ -68,6 +89,7 @@ static enum bt_code look(struct standby *s, struct journal_owner *ret, struct bt
                                  err);
     }
     code = code == BT_OK ? journal_look(s->look, ret, err) : code;
+    code = code == BT_OK ? check_history(s, ret, err) : code;
     if (code != BT_OK) {
         journal_look_close(s->look);
         s->look = NULL;

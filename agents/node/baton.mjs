@@ -1252,16 +1252,21 @@ export class Client {
     return this.request("plan.get", { planId });
   }
 
-  /** Events in order and without gaps: those that are there, then those that come. Of a plan: until it has ended. */
-  async *watch(planId, { fromSeq, types } = {}) {
+  /**
+   * Events in order and without gaps: those that are there, then those that come. Of a plan: until it has ended. afterEventId: the
+   * eventId of the event before fromSeq; HISTORY_CHANGED when it is another one now, because a failover lost events: read again from
+   * details.fromSeq.
+   */
+  async *watch(planId, { fromSeq, types, afterEventId } = {}) {
     let seq = fromSeq ?? (planId ? 1 : (await this.request("supervisor.info")).lastSeq + 1);
     for (;;) {
-      const page = await this.request("events.read", { fromSeq: seq, limit: 500, waitMs: 5000, ...(planId ? { planId } : {}), ...(types && !planId ? { types } : {}) }, 30000);
+      const page = await this.request("events.read", { fromSeq: seq, limit: 500, waitMs: 5000, ...(afterEventId ? { afterEventId } : {}), ...(planId ? { planId } : {}), ...(types && !planId ? { types } : {}) }, 30000);
       for (const event of page.events) {
         if (!types || types.includes(event.type)) yield event;
         if (planId && event.type === "plan_completed") return;
       }
       seq = page.nextSeq;
+      afterEventId = page.lastEventId;
       if (planId && !page.events.length) {
         const view = await this.get(planId);
         if (ENDED.has(view.status) && view.lastSeq < seq) return;

@@ -2523,43 +2523,50 @@ class Client:
 
     # -- events --
 
-    def events(self, *, from_seq: int = 1, plan: Optional[str] = None, types: Optional[Sequence[str]] = None) -> Iterator[Dict[str, Any]]:
-        """The events that are there, from a number on."""
+    def events(self, *, from_seq: int = 1, plan: Optional[str] = None, types: Optional[Sequence[str]] = None,
+               after_event_id: Optional[str] = None) -> Iterator[Dict[str, Any]]:
+        """The events that are there, from a number on.
+
+        `after_event_id`: the eventId of the event before `from_seq`, as you have it. Error HISTORY_CHANGED: it is another one now, because
+        a failover lost events that you have read; read again from `details["fromSeq"]`.
+        """
         if plan is None and self.shards() > 1:
             raise Error("INVALID", "a fleet of several shards has no one order of events: name a plan, or use `baton events`")
-        for event, _ in self._pages(from_seq, plan, types):
+        for event, _, _ in self._pages(from_seq, after_event_id, plan, types):
             if event is not None:
                 yield event
 
-    def _pages(self, seq: int, plan: Optional[str], types: Optional[Sequence[str]]) -> Iterator[Tuple[Optional[Dict[str, Any]], int]]:
-        """(event or None, the number to go on from)."""
+    def _pages(self, seq: int, last: Optional[str], plan: Optional[str],
+               types: Optional[Sequence[str]]) -> Iterator[Tuple[Optional[Dict[str, Any]], int, Optional[str]]]:
+        """(event or None, the number to go on from, the eventId of the event before it)."""
         while True:
-            page = self.request("events.read", fromSeq=seq, limit=500, planId=plan, types=list(types) if types else None)
+            page = self.request("events.read", fromSeq=seq, limit=500, planId=plan, types=list(types) if types else None, afterEventId=last)
             for event in page["events"]:
-                yield event, event["seq"] + 1
-            seq = page["nextSeq"]
-            yield None, seq
+                yield event, event["seq"] + 1, event["eventId"]
+            seq, last = page["nextSeq"], page.get("lastEventId")
+            yield None, seq, last
             if seq > page["lastSeq"]:
                 return
 
     def watch(self, plan: Optional[str] = None, *, types: Optional[Sequence[str]] = None, from_seq: Optional[int] = None,
-              timeout: Optional[float] = None) -> Iterator[Dict[str, Any]]:
+              timeout: Optional[float] = None, after_event_id: Optional[str] = None) -> Iterator[Dict[str, Any]]:
         """Events in order and without gaps: those that are there, then those that come. Of a plan: until it has ended.
 
         Frames of the event socket are used while their numbers follow each other; what is missing is read (events.read), also after a
-        restart of the daemon. Keep `event["seq"]` to go on later with `from_seq`. Error TIMEOUT when nothing came for `timeout`
-        seconds.
+        restart of the daemon. Keep `event["seq"]` and `event["eventId"]` to go on later with `from_seq` (one more) and `after_event_id`.
+        Error TIMEOUT when nothing came for `timeout` seconds. Error HISTORY_CHANGED as events() has it.
         """
         if plan is None and self.shards() > 1:
             raise Error("INVALID", "a fleet of several shards has no one order of events: watch a plan, or use `baton events`")
         seq = from_seq if from_seq is not None else 1 if plan else self.request("supervisor.info").get("lastSeq", 0) + 1
         sub: Optional[Pipe] = None
+        last = after_event_id
         quiet_since = time.monotonic()
         try:
             while True:
                 if sub is None:
                     sub = self._subscribe()
-                for event, seq in self._pages(seq, plan, None if plan else types):
+                for event, seq, last in self._pages(seq, last, plan, None if plan else types):
                     if event is not None and (not types or event["type"] in types):
                         quiet_since = time.monotonic()
                         yield event
@@ -2588,7 +2595,7 @@ class Client:
                         continue
                     if number > seq:
                         break
-                    seq += 1
+                    seq, last = seq + 1, event.get("eventId")
                     if (not plan or event.get("planId") == plan) and (not types or event["type"] in types):
                         quiet_since = time.monotonic()
                         yield event

@@ -32,6 +32,7 @@ static const enum err_class classes[] = {
     [BT_IO] = CLASS_UNKNOWN,
     [BT_INTERNAL] = CLASS_UNKNOWN,
     [BT_MOVED] = CLASS_SERVICE_UNAVAILABLE,
+    [BT_HISTORY_CHANGED] = CLASS_RESOURCE_NOT_FOUND,
 };
 _Static_assert(sizeof classes / sizeof classes[0] == BT_CODE_COUNT, "a class per code");
 

@@ -13,6 +13,17 @@ void client_page_done(struct client_page *page)
     memset(page, 0, sizeof *page);
 }
 
+/* From where to read again, as the error says. */
+static uint64_t again_from(const struct client_page *page)
+{
+    const struct doc error =
+        doc_get((struct doc){page->reader.body, page->reader.len}, STR_LIT("error"));
+    const struct doc from =
+        error.ptr != NULL ? doc_path(error, STR_LIT("details.fromSeq")) : (struct doc){NULL, 0};
+
+    return from.ptr != NULL && doc_head(from).kind == DOC_UINT ? doc_head(from).u : 1;
+}
+
 static enum bt_code take(struct client_page *page, struct str answer, struct bt_error *err)
 {
     struct msg_events_read_ok ok;
@@ -30,6 +41,7 @@ static enum bt_code take(struct client_page *page, struct str answer, struct bt_
     page->left = doc_next(&page->cursor, &head) && head.kind == DOC_ARRAY ? head.n : 0;
     page->next_seq = ok.next_seq;
     page->last_seq = ok.last_seq;
+    page->last_event_id = ok.last_event_id;
     page->deleted = ok.deleted;
     page->deleted_n = ok.deleted_n;
     return BT_OK;
@@ -56,7 +68,9 @@ enum bt_code client_page_read(struct bt_client *c, const struct msg_events_read 
     }
     code = take(page, answer, err);
     if (code != BT_OK) {
+        const uint64_t again = code == BT_HISTORY_CHANGED ? again_from(page) : 0;
         client_page_done(page);
+        page->next_seq = again;
     }
     return code;
 }

@@ -14,12 +14,13 @@ struct client_page {
     struct doc_cursor cursor;
     uint32_t left; /* events that client_page_next has not returned */
     uint64_t next_seq, last_seq;
+    struct str last_event_id; /* of the event before next_seq; lives as long as the page */
     const struct msg_seq_range *deleted; /* lives as long as the page */
     uint32_t deleted_n;
 };
 
 /* Asks, and waits for the answer at most timeout_ms. Drops what the page had; it is empty after a
- * failure. */
+ * failure. BT_HISTORY_CHANGED: next_seq is the number to read again from. */
 BT_MUST_CHECK enum bt_code client_page_read(struct bt_client *c,
                                             const struct msg_events_read *query,
                                             uint32_t timeout_ms, struct client_page *page,

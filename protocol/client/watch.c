@@ -32,13 +32,16 @@ struct bt_watch {
     uint32_t shard;
     bool has; /* `head` waits to be returned */
     struct bt_event head;
+    char head_id[BT_ID_LEN + 1]; /* its eventId */
     uint64_t at_ms;              /* of the head */
     bool heard;                  /* the shard has answered since it was opened */
     uint64_t begins;             /* the events up to here the caller has had */
+    char begins_id[BT_ID_LEN + 1];
     char plan_id[BT_ID_LEN + 1]; /* "" = all */
     uint64_t expected;
-    msec last_contact; /* when the daemon last answered */
-    msec read_at;      /* no read before */
+    char last_id[BT_ID_LEN + 1]; /* the eventId of the event before `expected`; "" = not known */
+    msec last_contact;           /* when the daemon last answered */
+    msec read_at;                /* no read before */
     uint64_t filled;
     struct client_page page; /* the answer that is being delivered */
     struct buf json;
@@ -87,16 +90,29 @@ static enum bt_code open_one(struct bt_client *c, const char *plan_id, uint64_t 
     return code;
 }
 
-/* What a vector says of a shard: 0 when it does not name it. */
-static uint64_t after_of(const char *vector, uint32_t shard)
+static void set_id(char to[BT_ID_LEN + 1], struct str id)
 {
+    (void)snprintf(to, BT_ID_LEN + 1, "%.*s", id.ptr != NULL ? (int)id.len : 0,
+                   id.ptr != NULL ? id.ptr : "");
+}
+
+/* What a vector says of a shard: 0 when it does not name it. Its eventId, when it has one, is in
+ * ret_id. */
+static uint64_t after_of(const char *vector, uint32_t shard, char ret_id[BT_ID_LEN + 1])
+{
+    char *end = NULL;
+    uint64_t after;
     char mark[16];
     const size_t len = (size_t)snprintf(mark, sizeof mark, "S%u=", shard);
 
     for (const char *at = vector; at != NULL && *at != 0;
          at = strchr(at, ';') != NULL ? strchr(at, ';') + 1 : NULL) {
         if (strncmp(at, mark, len) == 0) {
-            return strtoull(at + len, NULL, 10);
+            after = strtoull(at + len, &end, 10);
+            if (*end == ':') {
+                set_id(ret_id, (struct str){end + 1, strcspn(end + 1, ";")});
+            }
+            return after;
         }
     }
     return 0;
@@ -126,7 +142,7 @@ static enum bt_code last_of(struct bt_client *c, uint32_t shard, uint64_t *ret,
     return code;
 }
 
-static enum bt_code add_part(struct bt_watch *w, uint32_t shard, uint64_t after,
+static enum bt_code add_part(struct bt_watch *w, uint32_t shard, uint64_t after, const char *id,
                              struct bt_error *err)
 {
     struct bt_watch *part = calloc(1, sizeof *part);
@@ -145,6 +161,8 @@ static enum bt_code add_part(struct bt_watch *w, uint32_t shard, uint64_t after,
         code = last_of(w->client, shard, &after, err);
     }
     part->begins = after;
+    set_id(part->begins_id, str_from(id));
+    set_id(part->last_id, str_from(id));
     part->expected = after + 1;
     return code;
 }
@@ -162,7 +180,9 @@ static enum bt_code open_all(struct bt_client *c, uint32_t shards, bool only_new
     w->client = c;
     c->watch = w;
     for (uint32_t i = 0; i < shards && code == BT_OK; i++) {
-        code = add_part(w, i, only_new ? UINT64_MAX : after_of(vector, i), err);
+        char id[BT_ID_LEN + 1] = "";
+        const uint64_t after = only_new ? UINT64_MAX : after_of(vector, i, id);
+        code = add_part(w, i, after, id, err);
     }
     if (code != BT_OK) {
         bt_watch_close(w);
@@ -206,12 +226,20 @@ enum bt_code bt_watch_open_after(struct bt_client *c, const char *vector, struct
         return err_set(err, BT_CONFLICT, "a client has at most one watch at a time");
     }
     if (vector[0] != 'S') {
-        return err_set(err, BT_INVALID, "'%.80s': expected the numbers of shards, S0=12;S1=40",
+        return err_set(err, BT_INVALID,
+                       "'%.80s': expected the numbers of shards, S0=12;S1=40, each "
+                       "perhaps with its eventId, S0=12:ID",
                        vector);
     }
     code = client_shards_count(c, &shards, err);
     if (code == BT_OK && shards == 1) {
-        return open_one(c, NULL, after_of(vector, 0), ret, err);
+        char id[BT_ID_LEN + 1] = "";
+        const uint64_t after = after_of(vector, 0, id);
+        code = open_one(c, NULL, after, ret, err);
+        if (code == BT_OK) {
+            set_id((*ret)->last_id, str_from(id));
+        }
+        return code;
     }
     return code == BT_OK ? open_all(c, shards, false, vector, ret, err) : code;
 }
@@ -255,18 +283,33 @@ bool bt_watch_is_current(const struct bt_watch *w)
     return heard;
 }
 
+static size_t put_place(char *ret, size_t cap, size_t n, uint32_t shard, uint64_t seq,
+                        const char *id)
+{
+    const int more = snprintf(ret + n, cap - n, "%sS%u=%llu%s%s", n > 0 ? ";" : "", shard,
+                              (unsigned long long)seq, id[0] != 0 ? ":" : "", id);
+
+    return n + (size_t)more < cap ? n + (size_t)more : cap;
+}
+
+/* Without ids when they do not fit: a number or an id that was cut would be another one. */
 void bt_watch_cursor(const struct bt_watch *w, char *ret, size_t cap)
 {
-    size_t n = 0;
+    bool ids = true;
+    size_t n;
 
-    ret[0] = 0;
-    if (w->parts_n == 0) {
-        (void)snprintf(ret, cap, "S0=%llu", (unsigned long long)w->expected - 1);
-    }
-    for (uint32_t i = 0; i < w->parts_n && n < cap; i++) {
-        n += (size_t)snprintf(ret + n, cap - n, "%sS%u=%llu", n > 0 ? ";" : "", i,
-                              (unsigned long long)w->parts[i]->begins);
-    }
+    do {
+        n = 0;
+        ret[0] = 0;
+        if (w->parts_n == 0) {
+            n = put_place(ret, cap, 0, 0, w->expected - 1, ids ? w->last_id : "");
+        }
+        for (uint32_t i = 0; i < w->parts_n && n < cap; i++) {
+            const struct bt_watch *part = w->parts[i];
+            n = put_place(ret, cap, n, i, part->begins, ids ? part->begins_id : "");
+        }
+        ids = !ids;
+    } while (n == cap && !ids);
 }
 
 /* Reads a page of events from `expected` on. */
@@ -276,7 +319,8 @@ static enum bt_code read_page(struct bt_watch *w, uint32_t wait_ms, uint32_t tim
     struct msg_events_read query = {.from_seq = w->expected,
                                     .limit = PAGE_LIMIT,
                                     .plan_id = str_from(w->plan_id),
-                                    .wait_ms = wait_ms};
+                                    .wait_ms = wait_ms,
+                                    .after_event_id = str_from(w->last_id)};
     struct bt_client *at = w->client;
     enum bt_code code = w->is_part ? client_shard(w->client, w->shard, &at, err) : BT_OK;
 
@@ -286,6 +330,11 @@ static enum bt_code read_page(struct bt_watch *w, uint32_t wait_ms, uint32_t tim
     if (code == BT_OK) {
         w->heard = true;
         w->last_contact = clock_mono_ms();
+    }
+    if (code == BT_HISTORY_CHANGED) { /* said once; the next read goes on from there */
+        w->expected = w->page.next_seq > 0 ? w->page.next_seq : 1;
+        w->begins = w->expected - 1;
+        w->last_id[0] = w->begins_id[0] = 0;
     }
     return code;
 }
@@ -306,6 +355,7 @@ static enum bt_code deliver(struct bt_watch *w, struct doc body, struct bt_event
         buf_add_cstr(&w->json, more);
     }
     w->at_ms = doc_head(doc_get(body, STR_LIT("tsMs"))).u;
+    set_id(w->head_id, doc_string(doc_get(body, STR_LIT("eventId"))));
     (void)snprintf(w->type, sizeof w->type, "%.*s", STR_ARG(type));
     (void)snprintf(w->event_plan, sizeof w->event_plan, "%.*s", STR_ARG(plan));
     *ret = (struct bt_event){.seq = doc_head(doc_get(body, STR_LIT("seq"))).u,
@@ -322,11 +372,15 @@ static bool next_of_page(struct bt_watch *w, struct doc *ret)
         const uint64_t seq = doc_head(doc_get(*ret, STR_LIT("seq"))).u;
         if (seq >= w->expected) {
             w->expected = seq + 1;
+            set_id(w->last_id, doc_string(doc_get(*ret, STR_LIT("eventId"))));
             w->filled++;
             return true;
         }
     }
-    w->expected = w->page.next_seq > w->expected ? w->page.next_seq : w->expected;
+    if (w->page.next_seq >= w->expected && w->page.next_seq > 0) {
+        w->expected = w->page.next_seq;
+        set_id(w->last_id, w->page.last_event_id);
+    }
     client_page_done(&w->page);
     return false;
 }
@@ -435,6 +489,7 @@ static enum bt_code next_of_all(struct bt_watch *w, uint32_t timeout_ms, struct 
     }
     first->has = false;
     first->begins = first->head.seq;
+    (void)snprintf(first->begins_id, sizeof first->begins_id, "%s", first->head_id);
     *ret = first->head;
     return BT_OK;
 }

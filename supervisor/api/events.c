@@ -1,5 +1,6 @@
 /* events.read: any range again, byte for byte as published; with waitMs the answer is parked until
  * there is one. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "protocol/base/suggest.h"
 #include "supervisor/api/api_internal.h"
 #include "supervisor/auth/sessions.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/run/record.h"
 #include "supervisor/engine/access.h"
 #include "supervisor/engine/row_body.h"
@@ -24,7 +26,8 @@ struct event_page {
     uint32_t n, limit;
     uint32_t seen;
     uint64_t next_seq;
-    const char *types; /* space separated, with one at both ends; "" = all */
+    char last_id[UUID_TEXT_LEN + 1]; /* of the event before next_seq; "" = not known */
+    const char *types;               /* space separated, with one at both ends; "" = all */
     bool full;
     struct msg_seq_range deleted[RANGES_MAX];
     uint32_t deleted_n;
@@ -79,6 +82,7 @@ static bool note_deleted(struct event_page *page, uint64_t to)
     page->deleted[page->deleted_n++] =
         (struct msg_seq_range){.from_seq = page->next_seq, .to_seq = to};
     page->next_seq = to + 1;
+    page->last_id[0] = 0;
     return true;
 }
 
@@ -122,6 +126,17 @@ static bool add_damaged(const struct journal_row *row, struct event_page *page)
     return ok;
 }
 
+/* The eventId of a row, as text; "" of one that is damaged. */
+static void id_of(const struct journal_row *row, char ret[UUID_TEXT_LEN + 1])
+{
+    const struct doc body = {row->body, row->body_len};
+    const struct str id =
+        row->damaged ? (struct str){NULL, 0} : doc_string(doc_get(body, STR_LIT("eventId")));
+
+    (void)snprintf(ret, UUID_TEXT_LEN + 1, "%.*s", id.ptr != NULL ? (int)id.len : 0,
+                   id.ptr != NULL ? id.ptr : "");
+}
+
 static bool add_event(const struct journal_row *row, void *self)
 {
     struct event_page *page = self;
@@ -138,6 +153,7 @@ static bool add_event(const struct journal_row *row, void *self)
     }
     page->seen++;
     page->next_seq = (row->damaged && row->damaged_to > row->seq ? row->damaged_to : row->seq) + 1;
+    id_of(row, page->last_id);
     if (row->damaged) { /* whatever its type was */
         return add_damaged(row, page);
     }
@@ -164,9 +180,73 @@ static enum bt_code read_page(struct engine *engine, const struct parked_read *q
     return code;
 }
 
+struct one_id {
+    uint64_t seq;
+    char id[UUID_TEXT_LEN + 1];
+};
+
+static bool take_id(const struct journal_row *row, void *self)
+{
+    struct one_id *of = self;
+
+    of->seq = row->seq;
+    id_of(row, of->id);
+    return true;
+}
+
+/* The eventId of the event `seq`; "": it was deleted, cannot be read, or is not there yet. */
+static enum bt_code find_id(struct engine *engine, uint64_t seq, char ret[UUID_TEXT_LEN + 1],
+                            struct bt_error *err)
+{
+    struct one_id of = {.seq = 0};
+    enum bt_code code = journal_events(engine_journal(engine), seq, 0, 1, take_id, &of, err);
+
+    (void)snprintf(ret, UUID_TEXT_LEN + 1, "%s", of.seq == seq ? of.id : "");
+    return code;
+}
+
+/* A reader whose last event is another one now, or is not there: numbers were used again. */
+static bool has_history(struct engine *engine, struct request *rq, uint64_t from_seq,
+                        struct str after_id)
+{
+    const uint64_t seq = from_seq - 1;
+    const uint64_t last = journal_committed_seq(engine_journal(engine));
+    char id[UUID_TEXT_LEN + 1] = "";
+    uint64_t from = 1;
+    struct buf details;
+    struct bt_error err;
+    enum bt_code code = BT_OK;
+
+    if (after_id.len == 0 || from_seq < 2 || MUTANT(CURSOR_WITHOUT_ID)) {
+        return true;
+    }
+    code = seq > last ? BT_OK : find_id(engine, seq, id, &err);
+    if (code == BT_OK && seq <= last && (id[0] == 0 || str_is(after_id, id))) {
+        return true;
+    }
+    code = code == BT_OK ? journal_parted(engine_journal(engine), seq, &from, &err) : code;
+    buf_init(&details, LIMIT_ID_BYTES);
+    if (code == BT_OK) {
+        (void)err_set(&err, BT_HISTORY_CHANGED,
+                      "event %" PRIu64 " is %s: a failover lost events that you have read, and "
+                      "their numbers are used again; read again from event %" PRIu64,
+                      seq, seq > last ? "not there any more" : "another one now", from);
+        doc_put_map(&details, 2);
+        doc_put_cstr(&details, "fromSeq");
+        doc_put_u64(&details, from);
+        doc_put_cstr(&details, "lastSeq");
+        doc_put_u64(&details, last);
+    }
+    request_refuse(engine, rq, &err, CLASS_NONE, 0, doc_from_buf(&details));
+    buf_done(&details);
+    return false;
+}
+
 static void answer_page(struct engine *engine, struct request *rq, struct event_page *page)
 {
     struct msg_events_read_ok ok = {.last_seq = journal_committed_seq(engine_journal(engine))};
+    char id[UUID_TEXT_LEN + 1] = "";
+    struct bt_error err;
     struct buf list;
 
     buf_init(&list, LIMIT_CONTROL_BYTES);
@@ -177,6 +257,11 @@ static void answer_page(struct engine *engine, struct request *rq, struct event_
     ok.deleted_n = page->deleted_n;
     /* Read to the end: go on after the newest, not after the newest that matched. */
     ok.next_seq = page->full || page->next_seq > ok.last_seq ? page->next_seq : ok.last_seq + 1;
+    if (ok.next_seq == page->next_seq && page->last_id[0] != 0) {
+        ok.last_event_id = str_from(page->last_id);
+    } else if (ok.next_seq > 1 && find_id(engine, ok.next_seq - 1, id, &err) == BT_OK) {
+        ok.last_event_id = str_from(id);
+    }
     request_answer(engine, rq, MSG_events_read_ok, &ok);
     buf_done(&list);
 }
@@ -367,6 +452,9 @@ void on_events_read(struct engine *engine, struct request *rq)
     }
     if (!join_types(&m, &q)) {
         request_refuse_text(engine, rq, BT_LIMIT, "types: at most 500 bytes of names");
+        return;
+    }
+    if (!has_history(engine, rq, q.from_seq, m.after_event_id)) {
         return;
     }
     reading = reading_new(engine, rq, &q);

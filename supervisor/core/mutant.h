@@ -136,6 +136,7 @@ enum mutant {
     MUTANT_CALLS_WHILE_PAUSED,      /* 122: calls begin while the plan is paused */
     MUTANT_LATE_BEFORE_CALLS,       /* 123: a late result of an attempt before the calls counts */
     MUTANT_BUSY_OPENS_BREAKER = 124, /* 124: it counts as a failure of the instance */
+    MUTANT_CURSOR_WITHOUT_ID = 125, /* 125: a cursor is taken although its event is another one */
     MUTANT_READ_ONLY_ENDS = 128,    /* pg 128: a server that takes no writes ends the owner */
     MUTANT_LEASE_FOR_EVER,          /* pg 129: a clock that was put back keeps a lost owner's lease */
     MUTANT_OUTCOME_BY_SELECT = 130, /* pg 130: a lost commit is looked for, not fenced */

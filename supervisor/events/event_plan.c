@@ -345,3 +345,11 @@ enum msg_type event_encode_damaged(struct encoding *e, union payload *p)
                                          .last_seq = REC(e->rec, damaged)->last_seq};
     return MSG_ev_damaged;
 }
+
+enum msg_type event_encode_rewound(struct encoding *e, union payload *p)
+{
+    p->rewound = (struct msg_ev_rewound){.reason = record_cut(e, e->rec->text, 256),
+                                         .kept_seq = REC(e->rec, rewound)->kept_seq,
+                                         .lost_seq = REC(e->rec, rewound)->lost_seq};
+    return MSG_ev_rewound;
+}

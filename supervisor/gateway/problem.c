@@ -4,10 +4,23 @@
 
 /* Which status a code has. A lint would not notice a new code; the assertion does. */
 static const unsigned statuses[] = {
-    [BT_OK] = 200,          [BT_INVALID] = 400, [BT_UNAUTHORIZED] = 401, [BT_NOT_FOUND] = 404,
-    [BT_CONFLICT] = 409,    [BT_LIMIT] = 413,   [BT_BUSY] = 503,         [BT_TIMEOUT] = 504,
-    [BT_UNAVAILABLE] = 503, [BT_GONE] = 410,    [BT_CANCELLED] = 409,    [BT_PROTOCOL] = 502,
-    [BT_NOMEM] = 503,       [BT_IO] = 500,      [BT_INTERNAL] = 500,     [BT_MOVED] = 503,
+    [BT_OK] = 200,
+    [BT_INVALID] = 400,
+    [BT_UNAUTHORIZED] = 401,
+    [BT_NOT_FOUND] = 404,
+    [BT_CONFLICT] = 409,
+    [BT_LIMIT] = 413,
+    [BT_BUSY] = 503,
+    [BT_TIMEOUT] = 504,
+    [BT_UNAVAILABLE] = 503,
+    [BT_GONE] = 410,
+    [BT_CANCELLED] = 409,
+    [BT_PROTOCOL] = 502,
+    [BT_NOMEM] = 503,
+    [BT_IO] = 500,
+    [BT_INTERNAL] = 500,
+    [BT_MOVED] = 503,
+    [BT_HISTORY_CHANGED] = 409,
 };
 _Static_assert(sizeof statuses / sizeof statuses[0] == BT_CODE_COUNT, "a status per code");
 

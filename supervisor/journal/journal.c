@@ -297,6 +297,31 @@ enum bt_code journal_hold(struct journal *j, struct bt_error *err)
     return code != BT_OK || j->ops->hold == NULL ? code : j->ops->hold(j, err);
 }
 
+bool journal_rewound(const struct journal *j, struct journal_rewound *ret)
+{
+    *ret = j->rewound;
+    return j->rewound.lost_seq > 0;
+}
+
+enum bt_code journal_rewound_told(struct journal *j, struct bt_error *err)
+{
+    enum bt_code code = journal_check_alive(j, err);
+
+    if (code == BT_OK && j->ops->rewound_told != NULL) {
+        code = j->ops->rewound_told(j, err);
+    }
+    j->rewound.lost_seq = 0;
+    return code;
+}
+
+enum bt_code journal_parted(struct journal *j, uint64_t seq, uint64_t *ret, struct bt_error *err)
+{
+    enum bt_code code = journal_check_alive(j, err);
+
+    *ret = 1;
+    return code != BT_OK || j->ops->parted == NULL ? code : j->ops->parted(j, seq, ret, err);
+}
+
 enum bt_code journal_events(struct journal *j, uint64_t from_seq, uint64_t plan_ix, uint32_t limit,
                             journal_row_fn fn, void *self, struct bt_error *err)
 {

@@ -478,6 +478,22 @@ BT_MUST_CHECK enum bt_code journal_gone_forget(struct journal *j, struct uuid id
 BT_MUST_CHECK enum bt_code journal_imports(struct journal *j, uint64_t *ret, uint32_t max,
                                            uint32_t *ret_n, struct bt_error *err);
 
+/* ---- history that was lost ----
+ * A failover to a server that lacks acknowledged rows takes them back; their numbers are used
+ * again. */
+struct journal_rewound {
+    uint64_t kept_seq; /* the last event that is as it was; 0 = not known */
+    uint64_t lost_seq; /* the last one that was acknowledged */
+};
+/* Whether the journal was rewound and no event says so yet. */
+bool journal_rewound(const struct journal *j, struct journal_rewound *ret);
+/* The event that says so is committed. */
+BT_MUST_CHECK enum bt_code journal_rewound_told(struct journal *j, struct bt_error *err);
+/* From which seq on a reader must read again, whose event `seq` is another one or gone: 1 when
+ * nobody knows where its history and this one part. */
+BT_MUST_CHECK enum bt_code journal_parted(struct journal *j, uint64_t seq, uint64_t *ret,
+                                          struct bt_error *err);
+
 /* ---- copies ----
  * A copy is one file without a log. Artifacts are no part of it. */
 struct journal_backup {

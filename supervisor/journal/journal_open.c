@@ -61,6 +61,15 @@ enum bt_code journal_look(struct journal_look *l, struct journal_owner *ret, str
     return without_postgres(err);
 }
 
+enum bt_code journal_look_rewound(struct journal_look *l, uint64_t kept_seq, uint64_t lost_seq,
+                                  struct bt_error *err)
+{
+    (void)l;
+    (void)kept_seq;
+    (void)lost_seq;
+    return without_postgres(err);
+}
+
 enum bt_code journal_look_init(struct journal_look *l, uint32_t shards, struct bt_error *err)
 {
     (void)shards;

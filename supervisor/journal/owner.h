@@ -34,6 +34,10 @@ BT_MUST_CHECK enum bt_code journal_look_open(const char *url, uint32_t lease_ms,
 /* BT_UNAVAILABLE: the connection is lost; open another one. */
 BT_MUST_CHECK enum bt_code journal_look(struct journal_look *l, struct journal_owner *ret,
                                         struct bt_error *err);
+/* Writes down that the journal of this shard was rewound: it had events up to lost_seq, and has
+ * those up to kept_seq (0: not known) as they were. Who leads tells it with an event. */
+BT_MUST_CHECK enum bt_code journal_look_rewound(struct journal_look *l, uint64_t kept_seq,
+                                                uint64_t lost_seq, struct bt_error *err);
 /* Makes the tables of so many shards (0: of those that there are, at least one), or brings them to
  * this program's format. BT_INVALID: they are of a newer one. BT_CONFLICT: a daemon owns the
  * journal, and the format would change; or a fleet that has worked has another number of shards. */

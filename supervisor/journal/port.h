@@ -143,6 +143,9 @@ struct journal_ops {
     /* NULL: it takes no imports. */
     enum bt_code (*imports)(struct journal *j, uint64_t *ret, uint32_t max, uint32_t *ret_n,
                             struct bt_error *err);
+    /* NULL: it is never rewound. */
+    enum bt_code (*rewound_told)(struct journal *j, struct bt_error *err);
+    enum bt_code (*parted)(struct journal *j, uint64_t seq, uint64_t *ret, struct bt_error *err);
     /* NULL: it has no file. */
     enum bt_code (*backup_begin)(struct journal *j, const char *path, struct bt_error *err);
     enum bt_code (*backup_step)(struct journal *j, uint32_t pages, struct journal_backup *ret,
@@ -160,8 +163,9 @@ struct journal {
     bool storage_low;
     bool storage_full;
     bool dead;
-    struct bt_error why;   /* why it is dead */
-    journal_wait_fn waits; /* NULL: nobody is called */
+    struct journal_rewound rewound; /* lost_seq 0 = it was not, or an event says so */
+    struct bt_error why;            /* why it is dead */
+    journal_wait_fn waits;          /* NULL: nobody is called */
     void *waits_self;
 };
 

@@ -124,10 +124,14 @@ class Server:
     def sql(self, text):
         return self._run("psql", "-h", self.dir, "-U", "fleet", "-d", "postgres", "-At", "-q", "-c", text).strip()
 
-    def replicate(self):
-        """A second server; from then on each commit waits for it."""
+    def copy(self):
+        """A second server, which follows; nobody waits for it."""
         self._run("pg_basebackup", "-D", self.dir / "second", "-h", self.dir, "-U", "fleet", "-R", "-c", "fast", "--no-sync")
         self.start("second", 5433)
+
+    def replicate(self):
+        """A second server; from then on each commit waits for it."""
+        self.copy()
         self.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
         self.sql("SELECT pg_reload_conf()")
         until(lambda: self.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") == "1", 20, "it is synchronous")

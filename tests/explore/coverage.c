@@ -93,8 +93,9 @@ int coverage_check(const struct coverage *seen)
 {
     const uint64_t shell = BIT(REC_AGENT_RESTARTED) | BIT(REC_SUPERVISOR_STARTED) |
                            BIT(REC_SUPERVISOR_STOPPING) | BIT(REC_EVENT_DAMAGED) |
-                           BIT(REC_TURN_START) | BIT(REC_TURN_END) | BIT(REC_SCHEDULE_FIRED) |
-                           BIT(REC_SCHEDULE_SKIPPED) | BIT(REC_SCHEDULE_PAUSED);
+                           BIT(REC_JOURNAL_REWOUND) | BIT(REC_TURN_START) | BIT(REC_TURN_END) |
+                           BIT(REC_SCHEDULE_FIRED) | BIT(REC_SCHEDULE_SKIPPED) |
+                           BIT(REC_SCHEDULE_PAUSED);
     /* One plan, three instances that are what they say, little progress. */
     const uint64_t rejects = BIT(REJECT_NONE) | BIT(REJECT_TOO_MANY_RUNS) |
                              BIT(REJECT_TOO_MANY_INSTANCES) | BIT(REJECT_TOO_MUCH) |

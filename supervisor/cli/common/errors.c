@@ -222,6 +222,7 @@ enum cli_exit cli_exit_of(enum bt_code code)
         return CLI_UNREACHABLE;
     case BT_NOT_FOUND:
     case BT_GONE:
+    case BT_HISTORY_CHANGED:
         return CLI_NOT_FOUND;
     case BT_TIMEOUT:
         return CLI_TIMEOUT;

@@ -19,7 +19,13 @@
 #include "supervisor/cli/view/event_line.h"
 #include "supervisor/cli/view/last_lines.h"
 
-enum { SLICE_MS = 250, HISTORY_MS = 10000, LINE_BYTES_MAX = 65536, VECTOR_BYTES = 2048 };
+enum {
+    SLICE_MS = 250,
+    HISTORY_MS = 10000,
+    LINE_BYTES_MAX = 65536,
+    VECTOR_BYTES = 4096,
+    PLACE_MAX = 80
+};
 
 static volatile sig_atomic_t stop;
 
@@ -73,8 +79,9 @@ struct viewing {
     bool follow;
     bool keeps; /* lines of history are kept in `tail` until all of it has come */
     struct last_lines tail;
-    const char *vector; /* of --after, in a fleet of several shards; NULL = a number */
-    msec since;         /* in ms since 1970: what is older is not shown; 0 = all */
+    const char *vector; /* of --after, with a shard or an eventId; NULL = a number */
+    char place[PLACE_MAX];
+    msec since; /* in ms since 1970: what is older is not shown; 0 = all */
 };
 
 /* A line for people or of a stream of server-sent events, or one JSON object. */
@@ -293,6 +300,9 @@ static bool read_options(const struct cli *cli, struct viewing *v, uint64_t *aft
 
     if (number != NULL && number[0] == 'S') {
         v->vector = number;
+    } else if (number != NULL && strchr(number, ':') != NULL) { /* 12:EVENTID of one daemon */
+        (void)snprintf(v->place, sizeof v->place, "S0=%s", number);
+        v->vector = v->place;
     } else if (number != NULL && !cli_number(number, "--after", after)) {
         return false;
     }
@@ -369,6 +379,10 @@ static enum cli_exit look(struct cli *cli, struct viewing *v)
     enum cli_exit code;
 
     if (!read_options(cli, v, &after)) {
+        return CLI_USAGE;
+    }
+    if (plan_id != NULL && v->vector != NULL) {
+        cli_error("events: --after: of one plan give a number, got '%s'", cli_value(cli, "after"));
         return CLI_USAGE;
     }
     code = cli_connect(cli);

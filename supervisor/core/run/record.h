@@ -314,6 +314,9 @@ struct rec_supervisor {
 struct rec_damaged {
     uint64_t last_seq; /* of the events that are lost */
 };
+struct rec_rewound {
+    uint64_t kept_seq, lost_seq; /* the last event that is as it was; that was acknowledged */
+};
 /* A condition that is true, or has no verdict. One that is false ends the step. */
 struct rec_condition {
     bool failed; /* it could not be evaluated: the step fails */
@@ -369,6 +372,7 @@ enum record_member {
     RECORD_turn_end,
     RECORD_supervisor,
     RECORD_damaged,
+    RECORD_rewound,
     RECORD_checking,
     RECORD_condition,
     RECORD_child,
@@ -412,6 +416,7 @@ struct record {
         struct rec_turn_end turn_end;
         struct rec_supervisor supervisor;
         struct rec_damaged damaged;
+        struct rec_rewound rewound;
         struct rec_checking checking;
         struct rec_condition condition;
         struct rec_child child;

@@ -175,8 +175,9 @@ enum bt_code journal_look_move(struct journal_look *l, uint32_t shard, const cha
     (void)snprintf(
         sql, sizeof sql,
         "WITH n AS (SELECT node FROM baton.nodes WHERE node = $1 AND " PG_GOES_ON
-        "), s AS (UPDATE baton.shards SET epoch = epoch + %d, lease_until = "
-        "clock_timestamp() WHERE shard = %" PRIu32 " AND owner <> $1 AND EXISTS (SELECT 1 FROM n) "
+        "), s AS (UPDATE baton.shards SET epoch = epoch + %d, took = pos, "
+        "took_epoch = epoch + 1, lease_until = clock_timestamp() WHERE shard = %" PRIu32
+        " AND owner <> $1 AND EXISTS (SELECT 1 FROM n) "
         "RETURNING shard), m AS (INSERT INTO baton.moves SELECT s.shard, $1, clock_timestamp() + "
         "interval '%" PRIu32 " milliseconds' FROM s ON CONFLICT (shard) DO UPDATE SET node = "
         "excluded.node, until = excluded.until RETURNING 1) SELECT (SELECT count(*) FROM n) > 0 "

@@ -7,7 +7,7 @@
 #include "supervisor/journal/sql.h"
 
 enum {
-    PG_FORMAT = 2, /* of the tables; see postgres_schema.c */
+    PG_FORMAT = 3, /* of the tables; see postgres_schema.c */
     PG_PARAMS_MAX = 14,
     PG_AHEAD_MAX = 64,  /* statements */
     PG_FIRST_PAGE = 64, /* rows */
@@ -92,6 +92,7 @@ struct pg_journal {
     bool replicated;  /* commits wait for a standby, and that is checked */
     uint64_t checked; /* when, ms of CLOCK_BOOTTIME */
     uint32_t lease_ms;
+    uint64_t looked;  /* for rewinds; when, ms of CLOCK_BOOTTIME */
     uint64_t renewed; /* when the last renewal was sent, ms of CLOCK_BOOTTIME */
     char node[PG_NODE_MAX];
     /* riding through */
@@ -144,9 +145,17 @@ bool pg_ride_on(struct pg_journal *p, bool sent, const char *what);
 /* As pg_connect, to one of its hosts, the next one at each call; base.waits is called meanwhile. */
 BT_MUST_CHECK enum bt_code pg_connect_again(struct pg_journal *p, struct bt_error *err);
 
+/* ---- postgres_rewound.c: history that a failover lost ---- */
+/* Writes down that it was; kept_seq 0: nobody knows where. Who leads tells it with an event. */
+void pg_note_rewound(struct pg_journal *p, uint64_t kept_seq, uint64_t lost_seq);
+/* Fills base.rewound with what nobody has told. */
+BT_MUST_CHECK enum bt_code pg_find_rewound(struct pg_journal *p, struct bt_error *err);
+enum bt_code pg_rewound_told(struct journal *j, struct bt_error *err);
+enum bt_code pg_parted(struct journal *j, uint64_t seq, uint64_t *ret, struct bt_error *err);
+
 /* ---- postgres_schema.c ---- */
-/* Makes the tables, or brings them to this program's format. BT_INVALID: they are of a newer one.
- */
+/* Makes the tables, or adds what this program's have and an older one does not miss; see
+ * pg_finalize. BT_INVALID: they are of a newer one. */
 BT_MUST_CHECK enum bt_code pg_migrate(PGconn *conn, struct bt_error *err);
 /* The same, and makes so many shards (0: what there is) of a fleet that nobody has led yet.
  * BT_CONFLICT: it has another number of them. */

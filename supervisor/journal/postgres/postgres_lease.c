@@ -10,7 +10,12 @@
 #include "supervisor/core/mutant.h"
 #include "supervisor/journal/postgres/postgres_internal.h"
 
-enum { SQL_LEN = 1024, RENEWALS = 3 /* in the time of a lease */, CHECK_MS = 60000 };
+enum {
+    SQL_LEN = 1024,
+    RENEWALS = 3 /* in the time of a lease */,
+    CHECK_MS = 60000,
+    LOOK_MS = 10000
+};
 
 /* A turn of another epoch, or from another position, divides by zero: 22012. */
 enum bt_code pg_fence_prepare(struct pg_journal *p, struct bt_error *err)
@@ -103,8 +108,9 @@ enum bt_code pg_take(struct pg_journal *p, struct bt_error *err)
     }
     (void)snprintf(sql, sizeof sql,
                    "UPDATE baton.shards SET epoch = epoch + 1, owner = $1, backend = "
-                   "pg_backend_pid(), lease_until = clock_timestamp() + interval '%" PRIu32
-                   " milliseconds' WHERE shard = %" PRIu32 " AND NOT %s RETURNING epoch, pos",
+                   "pg_backend_pid(), took = pos, took_epoch = epoch + 1, lease_until = "
+                   "clock_timestamp() + interval '%" PRIu32 " milliseconds' WHERE shard = %" PRIu32
+                   " AND NOT %s RETURNING epoch, pos",
                    p->lease_ms, p->shard, goes_on());
     pg_put_value(&node, p->node, strlen(p->node));
     (void)FAILPOINT("take");
@@ -195,6 +201,16 @@ static enum bt_code check_standbys(struct pg_journal *p, struct bt_error *err)
     return code;
 }
 
+/* What others have written down. */
+static enum bt_code look_for_rewinds(struct pg_journal *p, struct bt_error *err)
+{
+    if (p->sql.base.rewound.lost_seq > 0 || p->renewed - p->looked < LOOK_MS) {
+        return BT_OK;
+    }
+    p->looked = p->renewed;
+    return pg_find_rewound(p, err);
+}
+
 /*
  * A stopped owner comes back here: the renewal shows whether it still is one. A refusal that
  * passes (no room, a lock) leaves the rest of the lease.
@@ -213,6 +229,7 @@ enum bt_code pg_keep(struct journal *j, struct bt_error *err)
     }
     code = renew(p, &why);
     code = code == BT_OK ? check_standbys(p, &why) : code;
+    code = code == BT_OK ? look_for_rewinds(p, &why) : code;
     if (code != BT_OK && code != BT_UNAVAILABLE) {
         return end_here(p, &why, err);
     }

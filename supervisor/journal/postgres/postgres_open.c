@@ -118,8 +118,15 @@ static void pg_space(struct journal *j)
 }
 
 static const struct journal_ops PG_OPS = {
-    SQL_OPS,         .close = pg_close, .commit = pg_commit, .space = pg_space,
-    .size = pg_size, .keep = pg_keep,   .hold = pg_hold,
+    SQL_OPS,
+    .close = pg_close,
+    .commit = pg_commit,
+    .space = pg_space,
+    .size = pg_size,
+    .keep = pg_keep,
+    .hold = pg_hold,
+    .rewound_told = pg_rewound_told,
+    .parted = pg_parted,
 };
 
 static enum bt_code open_server(struct pg_journal *p, const char *url, struct bt_error *err)
@@ -151,6 +158,7 @@ static enum bt_code open_server(struct pg_journal *p, const char *url, struct bt
         code = pg_statements_prepare(p, err);
     }
     code = code == BT_OK ? load(p, err) : code;
+    code = code == BT_OK ? pg_find_rewound(p, err) : code;
     p->rides = code == BT_OK;
     return code;
 }

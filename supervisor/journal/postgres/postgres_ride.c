@@ -71,21 +71,22 @@ static uint64_t number_at(const PGresult *r, int column)
     return be64toh(be);
 }
 
-/* Who has it. BT_IO: another one, or history was lost. */
+/* Who has it. BT_IO: another one, or history was lost: the server does not know this owner's epoch,
+ * or the next one began before the end of what this one had acknowledged. */
 static enum bt_code explain(struct pg_journal *p, struct bt_error *err)
 {
     char sql[SQL_LEN];
 
     (void)snprintf(sql, sizeof sql,
-                   "SELECT epoch, pos FROM baton.shards WHERE shard = %" PRIu32
-                   " AND $1::bytea IS NOT NULL",
-                   p->shard);
+                   "SELECT epoch, CASE WHEN took_epoch = epoch THEN took ELSE %" PRIu64
+                   " END FROM baton.shards WHERE shard = %" PRIu32 " AND $1::bytea IS NOT NULL",
+                   p->sql.base.committed_pos, p->shard);
     if (!ask(p, sql)) {
         return err_set(err, BT_UNAVAILABLE, "PostgreSQL: %s", p->message);
     }
-    if (PQntuples(p->result) != 1 || number_at(p->result, 0) < p->epoch) {
-        log_err("journal.rewound", "epoch=%" PRIu64 " the server knows epoch %" PRIu64 " only",
-                p->epoch, number_at(p->result, 0));
+    if (PQntuples(p->result) != 1 || number_at(p->result, 0) < p->epoch ||
+        number_at(p->result, 1) < p->sql.base.committed_pos) {
+        pg_note_rewound(p, 0, pos_seq(p->sql.base.committed_pos));
         return err_set(err, BT_IO,
                        "the server is behind what was acknowledged: a failover has lost history");
     }
@@ -120,7 +121,8 @@ static enum bt_code take_next(struct pg_journal *p, uint64_t *ret_pos, struct bt
     } else {
         (void)snprintf(sql, sizeof sql,
                        "UPDATE baton.shards SET epoch = epoch + 1, owner = $1::bytea, backend = "
-                       "pg_backend_pid(), lease_until = clock_timestamp() + interval '%" PRIu32
+                       "pg_backend_pid(), took = pos, took_epoch = epoch + 1, lease_until = "
+                       "clock_timestamp() + interval '%" PRIu32
                        " milliseconds' WHERE %s RETURNING epoch, pos",
                        p->lease_ms, MUTANT(RIDE_TAKES_ANY) ? "$1::bytea IS NOT NULL" : is_mine);
     }
@@ -173,10 +175,8 @@ static enum bt_code go_on(struct pg_journal *p, uint64_t pos, uint64_t began, st
 {
     const struct journal *j = &p->sql.base;
 
-    if (pos < j->committed_pos) {
-        log_err("journal.rewound",
-                "the journal ends at seq %" PRIu64 ", and seq %" PRIu64 " was acknowledged",
-                pos_seq(pos), pos_seq(j->committed_pos));
+    if (pos < j->committed_pos) { /* of the last event there may be internal rows that are lost */
+        pg_note_rewound(p, pos_seq(pos), pos_seq(j->committed_pos));
         return err_set(err, BT_IO,
                        "the server is behind what was acknowledged: a failover has lost history");
     }

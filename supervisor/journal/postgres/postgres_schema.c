@@ -10,7 +10,11 @@
 #include "supervisor/core/mutant.h"
 #include "supervisor/journal/postgres/postgres_internal.h"
 
-enum { LOCK = 0x4261746F /* "Bato" */, SQL_LEN = 256 };
+enum { LOCK = 0x4261746F /* "Bato" */, SQL_LEN = 512 };
+
+/* From this format on a step only adds what programs of the format before do not miss: the first
+ * new node makes it beside them, and `baton fleet finalize` raises the format. */
+enum { ADDS_FROM = 3 };
 
 enum scope { FLEET /* once */, SHARD /* in the schema of each shard */ };
 
@@ -96,6 +100,21 @@ static const struct {
      "20);"
      "CREATE TABLE baton.moves(shard int PRIMARY KEY, node bytea NOT NULL, until timestamptz NOT "
      "NULL);"},
+    /* tables: to which format these steps were made; format: what a program must know to open a
+     * shard. took: the position at the newest take-over, valid for took_epoch. said: the row's
+     * version, knows and config are those of the beat with this lease_until. rewinds: what a
+     * failover lost. maps: how many shards there were before, and until when. */
+    {3, FLEET,
+     "ALTER TABLE baton.fleet ADD tables int NOT NULL DEFAULT 2;"
+     "ALTER TABLE baton.shards ADD took bigint NOT NULL DEFAULT 0,"
+     " ADD took_epoch bigint NOT NULL DEFAULT 0;"
+     "ALTER TABLE baton.nodes ADD said timestamptz NOT NULL DEFAULT '-infinity',"
+     " ADD version bytea NOT NULL DEFAULT '', ADD knows int NOT NULL DEFAULT 2,"
+     " ADD config bytea NOT NULL DEFAULT '';"
+     "CREATE TABLE baton.rewinds(shard int NOT NULL, kept bigint NOT NULL, lost bigint NOT NULL,"
+     " told bool NOT NULL DEFAULT false, at timestamptz NOT NULL DEFAULT clock_timestamp(),"
+     " PRIMARY KEY(shard, lost, kept));"
+     "CREATE TABLE baton.maps(shards int PRIMARY KEY, until bigint NOT NULL);"},
 };
 
 static enum bt_code run(PGconn *conn, const char *sql, int *ret, struct bt_error *err)
@@ -194,10 +213,28 @@ static enum bt_code make_shards(PGconn *conn, uint32_t want, struct bt_error *er
     return code;
 }
 
+/* To which format the steps were made. Before format 3 nobody wrote it down. */
+static enum bt_code find_made(PGconn *conn, int *io, struct bt_error *err)
+{
+    int known = 0;
+    int tables = 0;
+    enum bt_code code = run(conn,
+                            "SELECT count(*) FROM pg_attribute WHERE attrelid = "
+                            "'baton.fleet'::regclass AND attname = 'tables' AND NOT attisdropped",
+                            &known, err);
+
+    if (code == BT_OK && known > 0) {
+        code = run(conn, "SELECT tables FROM baton.fleet", &tables, err);
+    }
+    *io = tables > *io ? tables : *io;
+    return code;
+}
+
 static enum bt_code migrate(PGconn *conn, struct bt_error *err)
 {
     char sql[SQL_LEN];
     int format = 0;
+    int made = 0;
     enum bt_code code;
 
     /* Two nodes that begin at once: one makes the tables, the other waits. */
@@ -220,9 +257,12 @@ static enum bt_code migrate(PGconn *conn, struct bt_error *err)
                        "formats up to %d: use the newer program",
                        format, PG_FORMAT);
     }
-    code = code == BT_OK ? migrate_fleet(conn, format, err) : code;
-    if (code == BT_OK) {
-        (void)snprintf(sql, sizeof sql, "UPDATE baton.fleet SET format = %d", PG_FORMAT);
+    made = format;
+    code = code == BT_OK ? find_made(conn, &made, err) : code;
+    code = code == BT_OK ? migrate_fleet(conn, made, err) : code;
+    if (code == BT_OK && made < PG_FORMAT) { /* the format stays for older nodes: pg_finalize */
+        (void)snprintf(sql, sizeof sql, "UPDATE baton.fleet SET tables = %d, format = %d",
+                       PG_FORMAT, format < ADDS_FROM - 1 ? PG_FORMAT : format);
         code = run(conn, sql, NULL, err);
     }
     return code;

@@ -55,6 +55,32 @@ static void events_are_read_from_a_number_on(void **state)
     house_close(h);
 }
 
+static void a_cursor_whose_event_is_another_one_is_refused(void **state)
+{
+    struct house *h = house_open();
+    char last[64];
+    uint64_t seq;
+
+    (void)state;
+    house_join(h, "calc", 1);
+    (void)house_submit(h, ONE);
+    seq = journal_committed_seq(h->journal);
+    (void)snprintf(
+        last, sizeof last, "%s",
+        house_get(house_ok(h, "events.read", "'fromSeq':1,'limit':1000"), "lastEventId"));
+    assert_int_equal(strlen(last), 36);
+    house_says(h,
+               house_ok(h, "events.read", "'fromSeq':%llu,'afterEventId':'%s'",
+                        (unsigned long long)seq + 1, last),
+               house_text(h, "events.#=0; lastEventId=%s", last));
+    house_refused(h, "HISTORY_CHANGED", "read again from event 1", "events.read",
+                  "'fromSeq':%llu,'afterEventId':'%s'", (unsigned long long)seq, last);
+    house_refused(h, "HISTORY_CHANGED", "is not there any more", "events.read",
+                  "'fromSeq':%llu,'afterEventId':'%s'", (unsigned long long)seq + 2, last);
+    (void)house_ok(h, "events.read", "'fromSeq':1,'afterEventId':'%s'", last); /* from the first */
+    house_close(h);
+}
+
 static void one_read_gives_as_many_events_as_the_limit(void **state)
 {
     struct house *h = house_open();
@@ -430,6 +456,7 @@ int main(void)
         cmocka_unit_test(a_fork_of_a_large_plan_waits_for_the_cycle_after_its_reading),
         cmocka_unit_test(events_from_zero_are_all_of_them),
         cmocka_unit_test(events_are_read_from_a_number_on),
+        cmocka_unit_test(a_cursor_whose_event_is_another_one_is_refused),
         cmocka_unit_test(one_read_gives_as_many_events_as_the_limit),
         cmocka_unit_test(a_read_waits_for_the_next_event),
         cmocka_unit_test(a_range_that_was_deleted_is_named),

@@ -41,6 +41,7 @@ enum bt_code {
     BT_IO,           /* the operating system returned an error; its text is in the message */
     BT_INTERNAL,     /* a defect in Baton */
     BT_MOVED,        /* another shard of the fleet has it */
+    BT_HISTORY_CHANGED, /* events that were read are not in the journal any more: read again */
     BT_CODE_COUNT
 };
 

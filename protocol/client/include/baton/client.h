@@ -132,20 +132,24 @@ struct bt_watch;
 BT_API BT_MUST_CHECK enum bt_code bt_watch_open(struct bt_client *c, const char *plan_id,
                                                 uint64_t after, struct bt_watch **ret,
                                                 struct bt_error *err);
-/* The same for all plans, after a vector: the last number of each shard of a fleet, "S0=12;S3=40";
- * a shard that it does not name begins at its first event. bt_watch_open without plan_id merges the
- * shards by time, and takes only 0 and UINT64_MAX there. */
+/* The same for all plans, after a vector: the last number of each shard of a fleet, "S0=12;S3=40",
+ * best with the eventId of that event, "S0=12:ID;S3=40:ID", as bt_watch_cursor gives it; one daemon
+ * is S0. A shard that it does not name begins at its first event. bt_watch_open without plan_id
+ * merges the shards by time, and takes only 0 and UINT64_MAX there. */
 BT_API BT_MUST_CHECK enum bt_code bt_watch_open_after(struct bt_client *c, const char *vector,
                                                       struct bt_watch **ret, struct bt_error *err);
 /* Whether each shard has answered, and all that they had was returned. */
 BT_API bool bt_watch_is_current(const struct bt_watch *w);
-/* The vector of what was returned so far; 2048 bytes are enough. */
+/* The vector of what was returned so far; 4096 bytes are enough. Without the eventIds when they do
+ * not fit. */
 BT_API void bt_watch_cursor(const struct bt_watch *w, char *ret, size_t cap);
 /* How many shards the fleet has: 1 without one. */
 BT_API BT_MUST_CHECK enum bt_code bt_client_shards(struct bt_client *c, uint32_t *ret,
                                                    struct bt_error *err);
 /* Returns the next event. BT_TIMEOUT when none came within timeout_ms. BT_UNAVAILABLE when the
- * daemon has been silent for 15 s. */
+ * daemon has been silent for 15 s. BT_HISTORY_CHANGED, once, when events that were returned are not
+ * in the journal any more, because a failover lost them: err says from which number the next call
+ * goes on; what was learned from events after it does not count. */
 BT_API BT_MUST_CHECK enum bt_code bt_watch_next(struct bt_watch *w, uint32_t timeout_ms,
                                                 struct bt_event *ret, struct bt_error *err);
 /* Returns how many events the watch has delivered. */

@@ -146,6 +146,7 @@ static void to_flat_2(const struct record *rec, struct flat_record *flat)
         flat->result = REC(rec, turn)->result;
         break;
     case RECORD_damaged: /* is in no trace */
+    case RECORD_rewound:
         break;
     case RECORD_condition:
         flat->ok = !REC(rec, condition)->failed;
@@ -321,6 +322,7 @@ static void from_flat_2(const struct flat_record *flat, struct record *rec)
             .n = (uint32_t)flat->n, .result = flat->result, .delay_ms = flat->delay_ms};
         break;
     case RECORD_damaged:
+    case RECORD_rewound:
         break;
     case RECORD_condition:
         REC(rec, condition)->failed = !flat->ok;
