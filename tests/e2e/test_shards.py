@@ -114,7 +114,7 @@ class Member(Node):
             return False
 
 
-class Shards(BatonTest):
+class Fleets(BatonTest):
     def fleet(self, names=("one", "two"), shards=SHARDS, **kwargs):
         """The command of deploy/FLEET.md, with an address of the test's own: baton fleet init postgresql://db1,db2/baton --shards 4"""
         server = pg.Server(self)
@@ -142,6 +142,8 @@ class Shards(BatonTest):
                               env={**os.environ, "BATON_FLEET_DURABILITY": "power"})
         return [s["leader"] for s in json.loads(done.stdout)["shards"]]
 
+
+class Shards(Fleets):
     def test_nodes_share_the_shards_and_each_answers_where_the_others_are(self):
         server, (one, two) = self.fleet()
         self.assertEqual(sorted(self.leaders()), ["one", "one", "two", "two"])
