@@ -75,6 +75,18 @@ enum bt_code client_page_read(struct bt_client *c, const struct msg_events_read 
     return code;
 }
 
+enum bt_code client_page_of_shard(struct bt_client *c, uint32_t shard,
+                                  const struct msg_events_read *query, uint32_t timeout_ms,
+                                  struct client_page *page, struct bt_error *err)
+{
+    struct bt_client *at = NULL;
+    enum bt_code code;
+
+    client_page_done(page);
+    code = client_shard(c, shard, &at, err);
+    return code == BT_OK ? client_page_read(at, query, timeout_ms, page, err) : code;
+}
+
 bool client_page_next(struct client_page *page, struct doc *ret)
 {
     if (page->left == 0) {

@@ -25,6 +25,12 @@ BT_MUST_CHECK enum bt_code client_page_read(struct bt_client *c,
                                             const struct msg_events_read *query,
                                             uint32_t timeout_ms, struct client_page *page,
                                             struct bt_error *err);
+/* The same of one shard of a fleet, wherever that is led now. BT_UNAVAILABLE also: nobody leads it.
+ */
+BT_MUST_CHECK enum bt_code client_page_of_shard(struct bt_client *c, uint32_t shard,
+                                                const struct msg_events_read *query,
+                                                uint32_t timeout_ms, struct client_page *page,
+                                                struct bt_error *err);
 /* The next event, which lives as long as the page; false at its end. */
 bool client_page_next(struct client_page *page, struct doc *ret);
 void client_page_done(struct client_page *page);

@@ -156,15 +156,10 @@ static void clear_output(struct bt_vocabulary *v)
     v->bad = BT_OK;
 }
 
-static enum bt_code take(struct bt_vocabulary *v, const struct compat_event *ev)
+static enum bt_code apply(struct bt_vocabulary *v, const struct compat_event *ev)
 {
-    const uint64_t seq = compat_number(ev, "seq", 0);
     struct compat_plan *p = NULL;
 
-    if (seq != 0 && seq <= v->last_seq) {
-        return BT_OK;
-    }
-    v->last_seq = seq != 0 ? seq : v->last_seq;
     compat_id_set(&v->event_plan, ev->plan_id);
     if (ev->plan_id.len > 0) {
         p = compat_plan_get(v, ev->plan_id);
@@ -181,28 +176,52 @@ static enum bt_code take(struct bt_vocabulary *v, const struct compat_event *ev)
     return v->bad != BT_OK ? v->bad : v->out.bad;
 }
 
-enum bt_code bt_vocabulary_take(struct bt_vocabulary *v, const void *event, size_t len,
-                                struct bt_error *err)
+static enum bt_code take(struct bt_vocabulary *v, const struct compat_event *ev)
 {
-    struct compat_event ev = {0};
+    const uint64_t seq = compat_number(ev, "seq", 0);
+
+    if (seq != 0 && seq <= v->last_seq) {
+        return BT_OK;
+    }
+    v->last_seq = seq != 0 ? seq : v->last_seq;
+    return apply(v, ev);
+}
+
+/* The event, and the memory that it points into, which msg_reader_done frees also after an error.
+ */
+static enum bt_code read_event(const void *event, size_t len, struct msg_reader *r,
+                               struct compat_event *ev, struct bt_error *err)
+{
+    enum bt_code code = msg_reader_init(r, event, len, COMPAT_EVENT_BYTES, err);
+
+    *ev = (struct compat_event){0};
+    if (code != BT_OK) {
+        return err_wrap(err, "an event");
+    }
+    ev->body = (struct doc){r->body, r->len};
+    ev->type = compat_text(ev, "type");
+    ev->plan_id = compat_text(ev, "planId");
+    ev->session_id = compat_text(ev, "sessionId");
+    ev->timestamp = compat_text(ev, "timestamp");
+    ev->ts_ms = compat_number(ev, "tsMs", 0);
+    return ev->type.len > 0
+               ? BT_OK
+               : err_set(err, BT_INVALID, "an event: expected a member 'type' with its name");
+}
+
+static enum bt_code with_event(struct bt_vocabulary *v, const void *event, size_t len,
+                               enum bt_code (*use)(struct bt_vocabulary *,
+                                                   const struct compat_event *),
+                               struct bt_error *err)
+{
+    struct compat_event ev;
     struct msg_reader r;
     enum bt_code code;
 
     clear_output(v);
-    code = msg_reader_init(&r, event, len, COMPAT_EVENT_BYTES, err);
-    if (code != BT_OK) {
-        return err_wrap(err, "an event");
-    }
-    ev.body = (struct doc){r.body, r.len};
-    ev.type = compat_text(&ev, "type");
-    ev.plan_id = compat_text(&ev, "planId");
-    ev.session_id = compat_text(&ev, "sessionId");
-    ev.timestamp = compat_text(&ev, "timestamp");
-    ev.ts_ms = compat_number(&ev, "tsMs", 0);
-    if (ev.type.len == 0) {
-        code = err_set(err, BT_INVALID, "an event: expected a member 'type' with its name");
-    } else {
-        code = take(v, &ev);
+    code = read_event(event, len, &r, &ev, err);
+    if (code == BT_OK) {
+        code = use(v, &ev);
         if (code != BT_OK) {
             err_set(err, code, "%s what the event '%.*s' becomes",
                     code == BT_LIMIT ? "too large:" : "out of memory for", STR_ARG(ev.type));
@@ -210,6 +229,35 @@ enum bt_code bt_vocabulary_take(struct bt_vocabulary *v, const void *event, size
     }
     msg_reader_done(&r);
     return code;
+}
+
+enum bt_code bt_vocabulary_take(struct bt_vocabulary *v, const void *event, size_t len,
+                                struct bt_error *err)
+{
+    return with_event(v, event, len, take, err);
+}
+
+enum bt_code bt_vocabulary_learn(struct bt_vocabulary *v, const void *event, size_t len,
+                                 struct bt_error *err)
+{
+    const enum bt_code code = with_event(v, event, len, apply, err);
+
+    clear_output(v);
+    return code;
+}
+
+bool bt_vocabulary_lacks(const struct bt_vocabulary *v, const void *event, size_t len)
+{
+    struct compat_event ev;
+    struct msg_reader r;
+    struct bt_error err;
+    bool lacks = false;
+
+    if (read_event(event, len, &r, &ev, &err) == BT_OK && ev.plan_id.len > 0) {
+        lacks = compat_number(&ev, "planSeq", 0) > 1 && compat_plan_find(v, ev.plan_id) == NULL;
+    }
+    msg_reader_done(&r);
+    return lacks;
 }
 
 bool bt_vocabulary_next(struct bt_vocabulary *v, struct bt_translated *ret)

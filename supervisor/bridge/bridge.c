@@ -61,7 +61,11 @@ static enum bt_code read_page(struct bridge *b, uint64_t from, uint64_t limit, u
 {
     const struct msg_events_read query = {.from_seq = from, .limit = limit, .wait_ms = wait_ms};
 
-    return client_page_read(b->client, &query, (uint32_t)wait_ms + ANSWER_MS, &b->page, err);
+    const uint32_t within = (uint32_t)wait_ms + ANSWER_MS;
+
+    return b->opt->shards > 1
+               ? client_page_of_shard(b->client, b->opt->shard, &query, within, &b->page, err)
+               : client_page_read(b->client, &query, within, &b->page, err);
 }
 
 /* Whether the daemon has the event that the stream ends with, and not another one. */
@@ -103,11 +107,9 @@ static enum bt_code open_client(struct bridge *b, struct bt_error *err)
     enum bt_code code = bt_client_open(b->opt->state, &b->client, err);
 
     code = code == BT_OK ? bt_client_shards(b->client, &shards, err) : code;
-    if (code == BT_OK && shards > 1) {
-        code = err_set(err, BT_INVALID,
-                       "this fleet has %" PRIu32 " shards: start one bridge for each, with --state "
-                       "DIR/shards/N and a --name of its own, where the shard is led",
-                       shards);
+    if (code == BT_OK && shards != (b->opt->shards > 1 ? b->opt->shards : 1)) {
+        code = err_set(err, BT_INVALID, "--shard: the fleet has %" PRIu32 " shards, not %" PRIu32,
+                       shards, b->opt->shards > 1 ? b->opt->shards : 1);
     }
     if (code != BT_OK) {
         bt_client_close(b->client);
@@ -292,6 +294,30 @@ enum bt_code bridge_run(const struct options *o, int stop_fd, struct bt_error *e
     }
     done(&b);
     return code;
+}
+
+enum bt_code bridge_shards(const struct options *o, int stop_fd, uint32_t *ret,
+                           struct bt_error *err)
+{
+    struct bridge b = {.opt = o, .stop_fd = stop_fd};
+    struct bt_client *client = NULL;
+    enum bt_code code;
+
+    *ret = 0;
+    for (;;) {
+        code = bt_client_open(o->state, &client, err);
+        code = code == BT_OK ? bt_client_shards(client, ret, err) : code;
+        bt_client_close(client);
+        client = NULL;
+        if (code == BT_OK || !may_pass(code) || o->once || o->status) {
+            return code;
+        }
+        tell_trouble(&b, err);
+        if (is_stopped(&b, PAUSE_MS)) {
+            *ret = 0;
+            return BT_OK;
+        }
+    }
 }
 
 enum bt_code bridge_status(const struct options *o, FILE *out, struct bt_error *err)

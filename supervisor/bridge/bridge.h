@@ -12,6 +12,10 @@
  * server or the daemon does not let it.
  */
 BT_MUST_CHECK enum bt_code bridge_run(const struct options *o, int stop_fd, struct bt_error *err);
+/* How many shards the fleet has, 1 without one. Waits for the daemon, but for --once and --status;
+ * *ret 0: stop_fd became readable. */
+BT_MUST_CHECK enum bt_code bridge_shards(const struct options *o, int stop_fd, uint32_t *ret,
+                                         struct bt_error *err);
 /* Writes one line: what the stream has, and what it lacks. */
 BT_MUST_CHECK enum bt_code bridge_status(const struct options *o, FILE *out, struct bt_error *err);
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/base/str.h"
+#include "protocol/base/shard.h"
 
 void options_help(FILE *out)
 {
@@ -18,7 +18,9 @@ void options_help(FILE *out)
         "  --server URL          a server, as nats://127.0.0.1:4222 or tls://HOST:4222 (default:\n"
         "                        nats://127.0.0.1:4222; may be repeated: servers of one cluster)\n"
         "  --name NAME           names the stream BATON_NAME, the subject baton.NAME.0 (default\n"
-        "                        main)\n"
+        "                        main); of a fleet with several shards a stream BATON_NAME_N and\n"
+        "                        a subject baton.NAME.N for each\n"
+        "  --shard N/SHARDS      only shard N of such a fleet (default: all, a process for each)\n"
         "  --creds FILE          proves itself with a file of credentials, as nsc writes it\n"
         "  --nkey FILE           proves itself with the seed of an nkey, its first line\n"
         "  --user NAME           proves itself with a name and the first line of a file:\n"
@@ -113,6 +115,25 @@ static enum bt_code read_name(struct options *o, const char *name, struct bt_err
     return BT_OK;
 }
 
+/* N/SHARDS */
+static enum bt_code read_shard(struct options *o, const char *text, struct bt_error *err)
+{
+    char *end = NULL;
+    const unsigned long shard = strtoul(text, &end, 10);
+    const unsigned long shards = *end == '/' ? strtoul(end + 1, &end, 10) : 0;
+
+    if (text[0] < '0' || text[0] > '9' || *end != 0 || shards < 2 || shards > SHARDS_MAX ||
+        shard >= shards) {
+        return err_set(err, BT_INVALID,
+                       "--shard: expected N/SHARDS, as 0/4 to 3/4 for a fleet of 4 shards, got "
+                       "'%.100s'",
+                       text);
+    }
+    o->shard = (uint32_t)shard;
+    o->shards = (uint32_t)shards;
+    return BT_OK;
+}
+
 /* The member that an option sets as it is; NULL = it is another kind of option. */
 static const char **plain(struct options *o, const char *name)
 {
@@ -154,6 +175,9 @@ static enum bt_code take(struct options *o, const char *name, const char *value,
     if (strcmp(name, "--name") == 0) {
         return read_name(o, value, err);
     }
+    if (strcmp(name, "--shard") == 0) {
+        return read_shard(o, value, err);
+    }
     if (strcmp(name, "--replicas") == 0) {
         code = read_number(name, value, 1, 5, &n, err);
         o->replicas = (uint32_t)n;
@@ -166,7 +190,8 @@ static enum bt_code take(struct options *o, const char *name, const char *value,
 static bool takes_value(struct options *o, const char *name)
 {
     return plain(o, name) != NULL || strcmp(name, "--server") == 0 || strcmp(name, "--name") == 0 ||
-           strcmp(name, "--replicas") == 0 || strcmp(name, "--after") == 0;
+           strcmp(name, "--replicas") == 0 || strcmp(name, "--after") == 0 ||
+           strcmp(name, "--shard") == 0;
 }
 
 static bool *flag(struct options *o, const char *name)

@@ -14,6 +14,7 @@ struct options {
     const char *state; /* as given; NULL = by the rule of the state directory */
     const char *servers[OPTIONS_SERVERS_MAX];
     int servers_n;
+    uint32_t shard, shards;   /* only this one of so many; shards 0 = not said */
     const char *name;         /* of the fleet: letters, digits, _ and -, at most OPTIONS_NAME_MAX */
     const char *creds, *nkey; /* files; NULL = none */
     const char *user, *password_file, *token_file;

@@ -21,7 +21,7 @@ enum {
 struct stream {
     const struct options *opt;
     struct nats *nats;
-    char name[OPTIONS_NAME_MAX + 8];
+    char name[OPTIONS_NAME_MAX + 16];
     char subject[OPTIONS_NAME_MAX + 16];
     jsCtx *js;      /* of what was put since stream_sync */
     bool first;     /* nothing was put since */
@@ -52,8 +52,12 @@ enum bt_code stream_new(const struct options *o, struct nats *n, struct stream *
     }
     s->opt = o;
     s->nats = n;
-    (void)snprintf(s->name, sizeof s->name, "BATON_%s", o->name);
-    (void)snprintf(s->subject, sizeof s->subject, "baton.%s.0", o->name);
+    if (o->shards > 1) {
+        (void)snprintf(s->name, sizeof s->name, "BATON_%s_%" PRIu32, o->name, o->shard);
+    } else {
+        (void)snprintf(s->name, sizeof s->name, "BATON_%s", o->name);
+    }
+    (void)snprintf(s->subject, sizeof s->subject, "baton.%s.%" PRIu32, o->name, o->shard);
     (void)pthread_mutex_init(&s->lock, NULL);
     *ret = s;
     return BT_OK;
@@ -183,6 +187,12 @@ static enum bt_code make_stream(struct stream *s, struct bt_error *err)
     return BT_OK;
 }
 
+/* What the event is to JetStream. */
+static void write_id(const struct stream *s, uint64_t seq, char ret[ID_MAX])
+{
+    (void)snprintf(ret, ID_MAX, "%s/%" PRIu32 "/%" PRIu64, s->opt->name, s->opt->shard, seq);
+}
+
 /* The event that the stream's last message has. */
 static enum bt_code read_event(struct stream *s, natsMsg *msg, struct stream_at *ret,
                                struct bt_error *err)
@@ -195,7 +205,7 @@ static enum bt_code read_event(struct stream *s, natsMsg *msg, struct stream_at 
     (void)natsMsgHeader_Get(msg, "Baton-Seq", &text);
     (void)natsMsgHeader_Get(msg, "Nats-Msg-Id", &id);
     ret->seq = text != NULL ? strtoull(text, NULL, 10) : 0;
-    (void)snprintf(expected, sizeof expected, "%s/0/%" PRIu64, s->opt->name, ret->seq);
+    write_id(s, ret->seq, expected);
     if (ret->seq == 0 || id == NULL || strcmp(id, expected) != 0) {
         return err_set(err, BT_CONFLICT,
                        "the last message of the stream %s is not of this bridge: somebody else "
@@ -365,8 +375,8 @@ enum bt_code stream_put(struct stream *s, const struct stream_event *ev, struct 
     if (code != BT_OK) {
         return code;
     }
-    (void)snprintf(id, sizeof id, "%s/0/%" PRIu64, s->opt->name, ev->seq);
-    (void)snprintf(prev, sizeof prev, "%s/0/%" PRIu64, s->opt->name, ev->prev);
+    write_id(s, ev->seq, id);
+    write_id(s, ev->prev, prev);
     (void)jsPubOptions_Init(&o);
     o.MsgId = id;
     o.ExpectStream = s->name;

@@ -11,6 +11,7 @@
 #include "supervisor/gateway/server.h"
 
 struct stream;
+struct translation;
 
 struct conn {
     struct conn *next, *prev;
@@ -31,6 +32,7 @@ struct server {
     struct conn *conns;
     uint32_t conns_n, conns_max;
     struct stream *streams;
+    struct translation *translating;
     uint32_t translations; /* streams in the words of another system (translate.h) */
     size_t held;
     uint16_t port;

@@ -12,10 +12,10 @@ import gateway
 from acts import CONFIG, Acts, say, step
 from gateway import CALC, PLAN, Events, Gateway
 from harness import BatonTest, main, until
+from test_gateway import key_of
 
 NAMES = ["ai-sdk", "plan-executor", "agent-turn", "ptc-runner", "ptc-runner-telemetry", "orchestrator-log"]
 FORMER = ["s000", "s001", "s002", "s003", "s003-telemetry", "s004"]
-TRANSLATIONS_MAX = 64  # supervisor/gateway/translate.h
 
 
 def setUpModule():
@@ -128,6 +128,50 @@ class Vocabularies(Acts):
             self.assertEqual(got + list(Words(self.g, path, **again)), whole, "%s, cut after %d, seed %d" % (name, at, seed))
 
 
+class Middle(Acts):
+    """Streams of all plans that begin, or go on, in the middle of plans."""
+    config = CONFIG.replace("maxFallbacks: 0", "maxFallbacks: 1")
+
+    def setUp(self):
+        super().setUp()
+        self.g = Gateway(self, self.d)
+        self.acts("a", "b")
+        self.act("w", "while [ ! -e %s/go ]; do sleep 0.05; done; echo w" % self.d.work)
+        self.act("f", "exit 1")
+        self.act("plan", say({"reuse": ["a", "w"], "reasoning": "elsewhere", "steps": [step("b", dependsOn=["w"])]}))
+
+    def waiting(self, n):
+        """n plans whose first step is done, and whose second waits for the file `go`."""
+        steps = [step("a"), step("w", dependsOn=["a"]), step("f", maxRetries=0, dependsOn=["w"]), step("b", dependsOn=["f"])]
+        policy = {"onFailure": "replan", "replan": {"agent": "planner", "cooldownMs": 1}}
+        plans = [self.d.submit({"goal": "find a way", "policy": policy, "steps": steps}) for _ in range(n)]
+        for plan in plans:
+            until(lambda: any(e["type"] == "plan_step_started" and e["stepId"] == "w" for e in self.d.events(plan)), 20, "the second step runs")
+        return plans
+
+    def test_a_stream_of_all_plans_knows_those_that_began_before_it(self):
+        plans = self.waiting(3)
+        last = self.d.ask("events.read", fromSeq=1, limit=500)["lastSeq"]
+        ways = {n: (Words(self.g, "/v1/events?vocabulary=" + n), Words(self.g, "/v1/events?vocabulary=" + n, Last_Event_ID=str(last))) for n in NAMES}
+        (self.d.work / "go").write_text("")
+        for plan in plans:
+            self.d.wait_plan(plan)
+        for name, streams in ways.items():
+            wanted = {}
+            for plan in plans:
+                of_plan = list(Words(self.g, "/v1/plans/%s/events?vocabulary=%s" % (plan, name), Last_Event_ID=str(last)))
+                wanted[plan] = [o for _, o in of_plan]
+            for stream in streams:
+                found = []
+                for _, o in stream:
+                    found.append(o)
+                    if len(found) == sum(map(len, wanted.values())):
+                        break
+                stream.close()
+                with self.subTest(vocabulary=name):
+                    self.assertEqual(sorted(map(json.dumps, found)), sorted(json.dumps(o) for objects in wanted.values() for o in objects))
+
+
 class Tasks(Acts):
     def setUp(self):
         super().setUp()
@@ -198,30 +242,32 @@ class Limits(BatonTest):
 
     def test_so_many_are_translated_at_a_time_and_their_place_is_free_afterwards(self):
         path = "/v1/events?vocabulary=ai-sdk"
-        held = [Words(self.g, path) for _ in range(TRANSLATIONS_MAX)]
-        self.assertEqual({w.answer.status for w in held}, {200})
-        for method, where in (("GET", path), ("POST", "/v1/tasks")):
-            refused = self.g.ask(method, where, {"plan": PLAN} if method == "POST" else None, Accept="text/event-stream")
-            self.assertEqual((refused.status, refused.json["code"]), (503, "BUSY"), refused)
-        self.assertEqual(self.g.ask("GET", path + "x", Accept="text/event-stream").status, 503)
+        keys = [key_of(self.d, name, "submitter") for name in ("ann", "bob", "eve")]
+        held = []
+        for bearer, share in ((None, 32), (keys[0], 16), (keys[1], 8)):  # as many as are free then
+            mine = [Words(self.g, path, bearer=bearer) for _ in range(share)]
+            self.assertEqual({w.answer.status for w in mine}, {200})
+            for method, where in (("GET", path), ("POST", "/v1/tasks")):
+                refused = self.g.ask(method, where, {"plan": PLAN} if method == "POST" else None, bearer=bearer, Accept="text/event-stream")
+                self.assertEqual((refused.status, refused.json["code"]), (503, "BUSY"), refused)
+            self.assertEqual(self.g.ask("GET", path + "x", bearer=bearer, Accept="text/event-stream").status, 503)
+            held.append(mine)
+        late = Words(self.g, path, bearer=keys[2])
+        self.assertEqual(late.answer.status, 200, "others have left places")
         self.assertEqual(self.d.ask("plan.list")["plans"], [])
-        for w in held:
+        for w in held.pop():
             w.close()
         self.d.submit(PLAN)  # what it writes to those who are gone tells it so
         again = []
 
         def all_taken():
-            w = Words(self.g, path)
+            w = Words(self.g, path, bearer=keys[1])
             if w.answer.status == 200:
                 again.append(w)
-            return len(again) == TRANSLATIONS_MAX
-        until(all_taken, 30, "all places are free again")
-        again.pop().close()
-        self.d.submit(PLAN)
-        mistaken = lambda: self.g.ask("POST", "/v1/tasks", {"plam": PLAN}).status == 400  # noqa: E731
-        until(mistaken, 30, "one place is free")
+            return len(again) == 7  # of 15 that are free
+        until(all_taken, 30, "their places are free again")
+        mistaken = lambda: self.g.ask("POST", "/v1/tasks", {"plam": PLAN}, bearer=keys[1]).status == 400  # noqa: E731
         self.assertTrue(all(mistaken() for _ in range(3)), "a refusal takes no place")
-
 
 
 if __name__ == "__main__":

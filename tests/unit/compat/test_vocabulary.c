@@ -118,6 +118,75 @@ static void published_bytes_and_their_json_say_the_same(void **state)
     streams_free(streams, n);
 }
 
+/* What the lines from `cut` on become; those before are learned, or taken. */
+static void translate_from(const char *name, const struct stream *s, size_t cut, bool learn,
+                           struct buf *out)
+{
+    struct bt_vocabulary *v = opened(name);
+    struct bt_error err;
+
+    buf_clear(out);
+    for (size_t i = 0; i < s->n; i++) {
+        if (i < cut && learn) {
+            struct bt_translated said;
+            assert_int_equal(bt_vocabulary_learn(v, s->lines[i], strlen(s->lines[i]), &err), BT_OK);
+            assert_false(bt_vocabulary_next(v, &said));
+            continue;
+        }
+        if (i == cut) {
+            buf_clear(out);
+        }
+        take(v, s->lines[i], out);
+    }
+    bt_vocabulary_free(v);
+}
+
+static void what_was_learned_is_as_if_it_had_been_taken(void **state)
+{
+    static struct stream streams[STREAMS_MAX];
+    const size_t n = streams_read(streams);
+    struct buf learned;
+    struct buf taken;
+
+    (void)state;
+    buf_init(&learned, 1 << 20);
+    buf_init(&taken, 1 << 20);
+    for (size_t i = 0; i < n; i++) {
+        for (const char *const *name = bt_vocabulary_names(); *name != NULL; name++) {
+            for (size_t cut = 0; cut < streams[i].n; cut += 3) {
+                translate_from(*name, &streams[i], cut, true, &learned);
+                translate_from(*name, &streams[i], cut, false, &taken);
+                assert_string_equal(buf_cstr(&learned), buf_cstr(&taken));
+            }
+        }
+    }
+    buf_done(&learned);
+    buf_done(&taken);
+    streams_free(streams, n);
+}
+
+static void only_a_plan_that_began_before_is_lacking(void **state)
+{
+    static const char first[] = "{\"type\":\"plan_generated\",\"seq\":9,\"planId\":\"P\","
+                                "\"planSeq\":1,\"query\":\"q\"}";
+    static const char second[] =
+        "{\"type\":\"plan_started\",\"seq\":12,\"planId\":\"P\",\"planSeq\":2}";
+    static const char none[] = "{\"type\":\"agent_up\",\"seq\":13}";
+    struct bt_vocabulary *v = opened("ai-sdk");
+    struct bt_error err;
+
+    (void)state;
+    assert_false(bt_vocabulary_lacks(v, first, strlen(first)));
+    assert_true(bt_vocabulary_lacks(v, second, strlen(second)));
+    assert_false(bt_vocabulary_lacks(v, none, strlen(none)));
+    assert_false(bt_vocabulary_lacks(v, "{", 1));
+    assert_int_equal(bt_vocabulary_take(v, none, strlen(none), &err), BT_OK);
+    assert_int_equal(bt_vocabulary_learn(v, first, strlen(first), &err), BT_OK); /* it is older */
+    assert_false(bt_vocabulary_lacks(v, second, strlen(second)));
+    assert_int_equal(bt_vocabulary_learn(v, "{", 1, &err), BT_INVALID);
+    bt_vocabulary_free(v);
+}
+
 /* Every stream, as lines, in one vocabulary. The caller frees. */
 static char *translate_all(const char *vocabulary, const struct stream *streams, size_t n)
 {
@@ -557,6 +626,8 @@ int main(void)
         cmocka_unit_test(unknown_vocabulary_is_refused_with_those_that_there_are),
         cmocka_unit_test(what_is_no_event_is_refused_and_what_is_not_known_passes_by),
         cmocka_unit_test(event_that_comes_again_says_nothing),
+        cmocka_unit_test(what_was_learned_is_as_if_it_had_been_taken),
+        cmocka_unit_test(only_a_plan_that_began_before_is_lacking),
         cmocka_unit_test(document_of_the_plan_tells_tool_and_arguments),
         cmocka_unit_test(steps_of_the_largest_plan_are_found),
         cmocka_unit_test(what_was_read_of_a_document_is_counted_and_goes_with_its_plan),

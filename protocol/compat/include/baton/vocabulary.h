@@ -49,6 +49,16 @@ BT_API void bt_vocabulary_free(struct bt_vocabulary *v);
  */
 BT_API BT_MUST_CHECK enum bt_code bt_vocabulary_take(struct bt_vocabulary *v, const void *event,
                                                      size_t len, struct bt_error *err);
+/*
+ * For a subscriber that starts in the middle. bt_vocabulary_lacks: whether the event, as for
+ * bt_vocabulary_take, belongs to a plan that began before and is unknown. Then pass the earlier
+ * events of this plan to bt_vocabulary_learn, in the order of seq, before taking the event: they
+ * emit nothing, and may be older than what was taken of other plans. Codes as for
+ * bt_vocabulary_take. A plan that was dropped is lacking again: a caller bounds how often it reads.
+ */
+BT_API bool bt_vocabulary_lacks(const struct bt_vocabulary *v, const void *event, size_t len);
+BT_API BT_MUST_CHECK enum bt_code bt_vocabulary_learn(struct bt_vocabulary *v, const void *event,
+                                                      size_t len, struct bt_error *err);
 /* Returns the translations of the last event, one per call; false after the last. */
 BT_API bool bt_vocabulary_next(struct bt_vocabulary *v, struct bt_translated *ret);
 
