@@ -135,6 +135,7 @@ struct instance_view {
     msec last_seen;
     bool ended; /* all its connections have ended, and it had some */
     bool full;  /* it gets no work now, because others have its places */
+    msec full_until, full_ms; /* until when, and how long that is in all; 0 = it is not */
     struct breaker_view breaker;
 };
 
