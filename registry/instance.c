@@ -172,6 +172,8 @@ bool registry_instance_view(const struct registry *r, uint32_t slot, struct inst
                                   .last_seen = entry->last_seen,
                                   .ended = entry->ended,
                                   .full = entry->full_until != 0,
+                                  .full_until = entry->full_until,
+                                  .full_ms = entry->full_ms,
                                   .breaker = registry_breaker_view(r, slot)};
     return true;
 }

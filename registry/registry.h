@@ -133,8 +133,9 @@ struct instance_view {
     bool draining;
     enum health health;
     msec last_seen;
-    bool ended; /* all its connections have ended, and it had some */
-    bool full;  /* it gets no work now, because others have its places */
+    bool ended;               /* all its connections have ended, and it had some */
+    bool full;                /* it gets no work now, because others have its places */
+    msec full_until, full_ms; /* until when, and how long that is in all; 0 = it is not */
     struct breaker_view breaker;
 };
 
@@ -165,9 +166,9 @@ void registry_lane_set(struct registry *r, uint32_t slot, uint32_t lane, bool up
 /* Call it after registry_lane_set: the first connection has come, or the last one has ended. Then
  * the lease is over ended_ms later, unless a connection or a message comes. */
 void registry_connections(struct registry *r, uint32_t slot, msec now);
-/* Returns the best instance that is not full, has a free lane and a breaker that allows work: most free lanes,
- * then fewest outstanding, then lowest slot. Returns REGISTRY_NONE when there is none, or when the
- * agent's breaker allows no work. */
+/* Returns the best instance that is not full, has a free lane and a breaker that allows work: most
+ * free lanes, then fewest outstanding, then lowest slot. Returns REGISTRY_NONE when there is none,
+ * or when the agent's breaker allows no work. */
 uint32_t registry_select(const struct registry *r, uint32_t agent);
 /* Takes and returns the lowest free lane that is up; asserts that there is one. */
 uint32_t registry_take(struct registry *r, uint32_t slot);

@@ -58,8 +58,8 @@ struct instance_entry {
     uint32_t ended_prev, ended_next; /* the longest without one first */
     msec connection_lost_at; /* when replies were last lost; all that are lost at once are one
                                 failure */
-    msec full_until; /* it has no place for more before then; 0 = it may have one */
-    msec full_ms;    /* how long that is; 0 = it had one the last time */
+    msec full_until;         /* it has no place for more before then; 0 = it may have one */
+    msec full_ms;            /* how long that is; 0 = it had one the last time */
     struct previous_incarnation previous;
 };
 
@@ -89,7 +89,7 @@ struct registry {
     uint32_t oldest[HEALTH_COUNT];
     uint32_t newest[HEALTH_COUNT];
     uint32_t ended_first, ended_last;
-    uint32_t n_full; /* instances that are full */
+    uint32_t n_full;     /* instances that are full */
     uint32_t agent_mask; /* size of the table - 1 */
     uint32_t instance_mask;
     uint32_t agents_at, instances_at, breakers_at, agent_table_at, instance_table_at; /* offsets */

@@ -159,8 +159,7 @@ enum bt_code processes_open(struct processes *p, struct bt_error *err)
 enum bt_code processes_start(struct processes *p, struct bt_error *err)
 {
     const struct spawn_prover prover = {p, prove};
-    enum bt_code code =
-        spawn_introduce(p->spawn, engine_control_url(p->engine), &prover, err);
+    enum bt_code code = spawn_introduce(p->spawn, engine_control_url(p->engine), &prover, err);
 
     return code == BT_OK ? roster_start(p->roster, err) : code;
 }

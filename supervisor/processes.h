@@ -25,8 +25,8 @@ struct processes {
 /* Starts the processes of the configuration, each with a credential of its own; *p stays where it
  * is. */
 BT_MUST_CHECK enum bt_code processes_start(struct processes *p, struct bt_error *err);
-/* After it, when these may have been started by another process: those that have registered here are
- * up. */
+/* After it, when these may have been started by another process: those that have registered here
+ * are up. */
 void processes_adopted(struct processes *p);
 /* Opens the keys of credentials; before processes_credentials and processes_start. */
 BT_MUST_CHECK enum bt_code processes_open(struct processes *p, struct bt_error *err);

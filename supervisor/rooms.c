@@ -115,9 +115,8 @@ enum bt_code daemon_open_rooms(struct daemon *d, struct bt_error *err)
     }
     if (code == BT_OK) {
         d->opt->reload->roster = d->roster;
-        d->processes =
-            (struct processes){.engine = d->engine, .spawn = d->spawn, .roster = d->roster,
-                               .keeper = &d->keeper};
+        d->processes = (struct processes){
+            .engine = d->engine, .spawn = d->spawn, .roster = d->roster, .keeper = &d->keeper};
         code = processes_open(&d->processes, err);
     }
     if (code == BT_OK) {

@@ -123,22 +123,22 @@ enum mutant {
     MUTANT_DOUBLED_HOUR_TWICE, /* 108: a time in the doubled hour fires twice, one in the gap never
                                 */
     MUTANT_CURSOR_FORGOTTEN,   /* 109: the plan is made, and how far the schedule is, is not */
-    MUTANT_OWN_WAIT_IGNORED = 110,  /* 110: agentWaitMs of a step has no effect */
-    MUTANT_CHILD_FORGOTTEN,         /* 111: a restart does not ask again for child plans */
-    MUTANT_CHILD_NOT_STOPPED,       /* 112: the end of a step is not passed to its child plan */
-    MUTANT_CHILD_WITHOUT_ROUND,     /* 113: every round asks for the child plan of the first */
-    MUTANT_NEVER_TOO_LATE,          /* pg 114: effects are performed however old the lease is */
-    MUTANT_EFFECTS_UNKEPT,          /* by hand: effects are performed without a look at the lease */
+    MUTANT_OWN_WAIT_IGNORED = 110, /* 110: agentWaitMs of a step has no effect */
+    MUTANT_CHILD_FORGOTTEN,        /* 111: a restart does not ask again for child plans */
+    MUTANT_CHILD_NOT_STOPPED,      /* 112: the end of a step is not passed to its child plan */
+    MUTANT_CHILD_WITHOUT_ROUND,    /* 113: every round asks for the child plan of the first */
+    MUTANT_NEVER_TOO_LATE,         /* pg 114: effects are performed however old the lease is */
+    MUTANT_EFFECTS_UNKEPT,         /* by hand: effects are performed without a look at the lease */
     MUTANT_BUSY_IS_AN_ATTEMPT = 118, /* 118: an instance without a place uses up an attempt */
     MUTANT_BUSY_ASKED_AT_ONCE,       /* 119: it is asked again without a wait */
-    MUTANT_TURNS_UNLIMITED = 120,   /* 120: an agent calls others in more turns than the limit */
-    MUTANT_CALLS_FORGOTTEN,         /* 121: a restart forgets that an attempt has made its calls */
-    MUTANT_CALLS_WHILE_PAUSED,      /* 122: calls begin while the plan is paused */
-    MUTANT_LATE_BEFORE_CALLS,       /* 123: a late result of an attempt before the calls counts */
+    MUTANT_TURNS_UNLIMITED = 120,    /* 120: an agent calls others in more turns than the limit */
+    MUTANT_CALLS_FORGOTTEN,          /* 121: a restart forgets that an attempt has made its calls */
+    MUTANT_CALLS_WHILE_PAUSED,       /* 122: calls begin while the plan is paused */
+    MUTANT_LATE_BEFORE_CALLS,        /* 123: a late result of an attempt before the calls counts */
     MUTANT_BUSY_OPENS_BREAKER = 124, /* 124: it counts as a failure of the instance */
-    MUTANT_CURSOR_WITHOUT_ID = 125, /* 125: a cursor is taken although its event is another one */
-    MUTANT_READ_ONLY_ENDS = 128,    /* pg 128: a server that takes no writes ends the owner */
-    MUTANT_LEASE_FOR_EVER,          /* pg 129: a clock that was put back keeps a lost owner's lease */
+    MUTANT_CURSOR_WITHOUT_ID = 125,  /* 125: a cursor is taken although its event is another one */
+    MUTANT_READ_ONLY_ENDS = 128,     /* pg 128: a server that takes no writes ends the owner */
+    MUTANT_LEASE_FOR_EVER, /* pg 129: a clock that was put back keeps a lost owner's lease */
     MUTANT_OUTCOME_BY_SELECT = 130, /* pg 130: a lost commit is looked for, not fenced */
     MUTANT_RIDE_TAKES_ANY,          /* pg 131: who connects again takes what another owns */
     MUTANT_SHARE_IGNORED = 136,     /* pg 136: a node takes what it finds, also beyond its share */

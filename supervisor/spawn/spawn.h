@@ -128,9 +128,9 @@ BT_MUST_CHECK enum bt_code spawn_new(const struct spawn_options *opt, struct spa
                                      struct bt_error *err);
 BT_MUST_CHECK enum bt_code spawn_awake(struct spawn *s, struct bt_error *err);
 /*
- * Once per spawn_begin or spawn_awake, before any other call but spawn_fd: waits until the spawner is ready, at
- * most some seconds. A spawner of another version is ended, and one is started. On an error
- * *io_spawn is freed, and NULL. BT_IO, BT_TIMEOUT (the spawner does not answer), BT_NOMEM.
+ * Once per spawn_begin or spawn_awake, before any other call but spawn_fd: waits until the spawner
+ * is ready, at most some seconds. A spawner of another version is ended, and one is started. On an
+ * error *io_spawn is freed, and NULL. BT_IO, BT_TIMEOUT (the spawner does not answer), BT_NOMEM.
  */
 BT_MUST_CHECK enum bt_code spawn_greet(struct spawn **io_spawn, struct bt_error *err);
 /*

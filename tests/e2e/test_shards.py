@@ -71,8 +71,8 @@ class Member(Node):
         def answered():
             try:
                 answer = self.ask_once(type_, timeout, **fields)
-                if not answer["ok"] and answer["error"]["code"] == "MOVED":
-                    return False  # nobody leads it now
+                if not answer["ok"] and (answer["error"]["code"] == "MOVED" or answer["error"]["message"].startswith("storage_unavailable")):
+                    return False  # nobody leads it now, or the server is too busy
                 found.append(answer)
             except (EOFError, OSError):
                 return False

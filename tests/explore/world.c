@@ -478,6 +478,9 @@ static struct flat_event translate(struct world *w, const struct world_event *ev
         answer_on(&out, ev->kind == WORLD_LOST ? &b->now : &b->old, CORE_LOST);
         out.sent = ev->kind == WORLD_LOST_OLD || ev->variant == 1;
         break;
+    case WORLD_BUSY:
+        answer_on(&out, &b->now, CORE_BUSY);
+        break;
     case WORLD_RESULT_OLD:
         answer_on(&out, &b->old, CORE_RESULT);
         say(w, &out, ev->variant);
@@ -556,9 +559,10 @@ static void keep_books(struct world *w, const struct world_event *ev)
     switch ((unsigned)ev->kind) {
     case WORLD_RESULT:
     case WORLD_LOST:
+    case WORLD_BUSY:
         b->now.out = false;
-        if (ev->kind == WORLD_LOST && ev->variant == 0 && ev->phase <= PHASE_SEARCH) {
-            told->executions--; /* it never left */
+        if (ev->kind != WORLD_RESULT && ev->variant == 0 && ev->phase <= PHASE_SEARCH) {
+            told->executions--; /* it never left, or was refused */
             told->out = told->attempts == ev->attempt ? 0 : told->out;
         }
         break;

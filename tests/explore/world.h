@@ -24,6 +24,7 @@ struct budget {
     uint8_t restarts; /* of the daemon */
     uint8_t losses;   /* requests that left and were lost */
     uint8_t unsent;   /* requests that never left */
+    uint8_t busies;   /* instances without a place */
     uint8_t strays;   /* results and states that nobody waits for */
     uint8_t silences; /* time passing without heartbeats */
     uint8_t asks;     /* an agent asking for words or an approval */
@@ -180,6 +181,7 @@ enum world_kind {
     WORLD_SILENT_TICK, /* variant: the supervisor stood still */
     WORLD_RESULT,
     WORLD_LOST,
+    WORLD_BUSY, /* the instance has no place for it, and has not begun it */
     WORLD_LOST_OLD,
     WORLD_RESULT_OLD, /* over a lane of an incarnation that is no more */
     WORLD_STRAY,      /* a result over no lane */

@@ -19,6 +19,8 @@ uint8_t *world_counter(struct budget *left, const struct world_event *ev)
                    : NULL;
     case WORLD_LOST:
         return ev->variant == 1 ? &left->losses : &left->unsent;
+    case WORLD_BUSY:
+        return &left->busies;
     case WORLD_RESULT_OLD:
     case WORLD_STRAY:
     case WORLD_STATE:
@@ -133,6 +135,9 @@ static void requests(struct events *e, uint32_t i)
         (struct world_event){WORLD_LOST, (uint8_t)i, req->step, req->phase, 0, req->attempt, false};
     charge(e, ev);
     ev.variant = 1;
+    charge(e, ev);
+    ev.kind = WORLD_BUSY;
+    ev.variant = 0;
     charge(e, ev);
     ev.kind = WORLD_PROGRESS;
     if (req->phase == PHASE_EXECUTE && e->world->at.told[req->step].sign < e->world->at.now) {
@@ -510,6 +515,7 @@ void world_event_text(const struct world *w, const struct world_event *ev, char 
         [WORLD_SILENT_TICK] = "silent tick",
         [WORLD_RESULT] = "result",
         [WORLD_LOST] = "lost",
+        [WORLD_BUSY] = "busy",
         [WORLD_LOST_OLD] = "lost old",
         [WORLD_STRAY] = "stray result",
         [WORLD_RESULT_OLD] = "old result",

@@ -127,6 +127,7 @@ static void mix_sched(struct digest *d, const struct core_run *row, uint32_t i)
     const msec own = policy->agent_wait_ms > wait ? policy->agent_wait_ms : wait;
     const msec longest = policy->queue_timeout_ms > own ? policy->queue_timeout_ms : own;
     s.since = queued ? ago(d, s.since, longest) : 0;
+    s.queued_at = held ? ago(d, s.queued_at, longest) : 0;
     s.last_sign = held && policy->idle_ms > 0 ? ago(d, s.last_sign, policy->idle_ms) : 0;
     s.epoch = held ? rank_of(d, s.epoch) : 0;
     s.slot = held || s.list == LIST_UNKNOWN ? s.slot : 0;
@@ -221,6 +222,8 @@ static void mix_body(struct digest *d, uint32_t i)
     if (d->world->config.registry.lease_ms < 1000) {
         mix(d, ago(d, v.last_seen, 1000));
     }
+    mix(d, v.full ? 1 + ahead(d, v.full_until) : 0);
+    mix(d, v.full_ms);
     mix_breaker(d, &v.breaker);
     mix_bytes(d, &c->instances[slot].held, sizeof c->instances[slot].held);
     mix(d, c->instances[slot].spawned);

@@ -114,6 +114,9 @@ static bool take_dispatch(struct world *w, const struct core_cmd *cmd, uint32_t 
     RULE(b->epoch == cmd->epoch && b->lane, "dispatched to a lane that is not up");
     RULE(!b->now.out, "dispatched over a lane that is in use");
     RULE(!view.draining, "dispatched to who is leaving");
+    RULE(!view.full, "dispatched to who has no place");
+    RULE(w->doing.kind != WORLD_BUSY || world_body_of(&view.id) != w->doing.body,
+         "asked again at once who has no place");
     if (!may_go_out(w, cmd, ret_why)) {
         return false;
     }
@@ -151,6 +154,9 @@ static bool take_command(struct world *w, const struct core_cmd *cmd, uint32_t n
     w->seen->commands[cmd->type]++;
     switch (cmd->type) {
     case CMD_RECORD:
+        RULE(w->doing.kind != WORLD_BUSY ||
+                 (cmd->rec.type != REC_STEP_RETRY && cmd->rec.type != REC_FALLBACK_USED),
+             "an instance without a place used up an attempt");
         return world_take_record(w, &cmd->rec, ret_why);
     case CMD_DISPATCH:
         return take_dispatch(w, cmd, nth, ret_why);

@@ -15,7 +15,13 @@
 #include "protocol/client/seeds.h"
 #include "protocol/wire/doc.h"
 
-enum { MAP_BYTES = 128 * 1024, PORT_MAX = 65535, PATH_BYTES = 4096, BASE = 10, STATUS_CRASHED = 70 };
+enum {
+    MAP_BYTES = 128 * 1024,
+    PORT_MAX = 65535,
+    PATH_BYTES = 4096,
+    BASE = 10,
+    STATUS_CRASHED = 70
+};
 
 static sem_t *places; /* shared by the processes; NULL: one shard */
 

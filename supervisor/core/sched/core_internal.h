@@ -75,8 +75,8 @@ void core_rearm(struct core *c, struct core_run *entry);
 /* Puts the step into the queue of its agent: at the end, or at the front when its request never
  * left. A step of a run on hold is parked instead. */
 void core_enqueue(struct core *c, struct core_run *entry, uint32_t step, bool front);
-/* The same at the front for what an instance had no place for: it goes on waiting, as if it had never
- * left its queue. */
+/* The same at the front for what an instance had no place for: it goes on waiting, as if it had
+ * never left its queue. */
 void core_enqueue_again(struct core *c, struct core_run *entry, uint32_t step);
 /* Moves ready steps to their agents' queues within max_concurrency; none of a run on hold. */
 void core_admit(struct core *c, struct core_run *entry);

@@ -1,0 +1,141 @@
+/* Which shard of a node starts the agents, and what the others know of their processes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "supervisor/keeper.h"
+
+#define ONE "0190F3C2-7A1B-7C3D-9E4F-000000000001"
+#define TWO "0190F3C2-7A1B-7C3D-9E4F-000000000002"
+
+static char dir[64];
+static struct process_keys keys = {.secret = {1, 2, 3}};
+
+static int set_up(void **state)
+{
+    (void)state;
+    (void)snprintf(dir, sizeof dir, "/tmp/baton-keeper-XXXXXX");
+    return mkdtemp(dir) == NULL ? -1 : 0;
+}
+
+static int tear_down(void **state)
+{
+    static const char *const files[] = {"agents.lock", "agents.list", "agents.list.new"};
+    char path[128];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", dir, files[i]);
+        (void)unlink(path);
+    }
+    return rmdir(dir);
+}
+
+static void one_shard_has_its_agents(void **state)
+{
+    struct keeper k;
+    bool taken = true;
+
+    (void)state;
+    keeper_init(&k, NULL);
+    assert_true(keeper_has(&k));
+    assert_true(keeper_take(&k, 0, &taken));
+    assert_false(taken);
+    assert_int_equal(k.look_at, MSEC_NEVER);
+    keeper_add(&k, str_from(ONE), str_from("calc"));
+    keeper_write(&k, str_from(""));
+}
+
+static void of_several_one_has_them_and_then_the_next(void **state)
+{
+    struct keeper a;
+    struct keeper b;
+    bool taken;
+
+    (void)state;
+    keeper_init(&a, dir);
+    keeper_init(&b, dir);
+    assert_true(keeper_take(&a, 100, &taken));
+    assert_true(taken);
+    assert_true(keeper_take(&a, 100, &taken));
+    assert_false(taken); /* only the first time */
+    assert_false(keeper_take(&b, 100, &taken));
+    assert_int_equal(b.look_at, 150);
+    (void)close(a.lock); /* its process ends */
+    assert_false(keeper_take(&b, 149, &taken));
+    assert_true(keeper_take(&b, 150, &taken));
+    assert_true(taken);
+    (void)close(b.lock);
+}
+
+static void expect(struct keeper *k, const char *ids)
+{
+    struct credential *at = NULL;
+    char found[512] = "";
+    uint32_t n = 0;
+
+    assert_true(keeper_read(k, &keys, &at, &n));
+    for (uint32_t i = 0; i < n; i++) {
+        struct credential its;
+        (void)snprintf(found + strlen(found), sizeof found - strlen(found), "%s %s;", at[i].who.id,
+                       at[i].who.agents[0]);
+        assert_true(process_credential(&keys, str_from(at[i].who.id + strlen("process:")),
+                                       str_from(at[i].who.agents[0]), &its));
+        assert_memory_equal(its.key, at[i].key, sizeof its.key);
+    }
+    assert_string_equal(found, ids);
+    free(at);
+}
+
+static void the_others_know_which_processes_live(void **state)
+{
+    struct keeper k;
+    struct credential *at = NULL;
+    uint32_t n = 0;
+
+    (void)state;
+    keeper_init(&k, dir);
+    assert_false(keeper_read(&k, &keys, &at, &n)); /* there is no list yet */
+    keeper_add(&k, str_from(ONE), str_from("calc"));
+    expect(&k, "process:" ONE " calc;");
+    assert_false(keeper_read(&k, &keys, &at, &n)); /* as before */
+    keeper_add(&k, str_from(TWO), str_from("exec"));
+    expect(&k, "process:" ONE " calc;process:" TWO " exec;");
+    keeper_write(&k, str_from(TWO " exec\n"));
+    expect(&k, "process:" TWO " exec;");
+    keeper_write(&k, str_from(""));
+    expect(&k, "");
+}
+
+/* Before a process exists its order is encoded, to see whether it fits. */
+static void what_has_no_process_is_not_in_the_list(void **state)
+{
+    struct keeper k;
+    struct credential *at = NULL;
+    uint32_t n = 0;
+
+    (void)state;
+    keeper_init(&k, dir);
+    keeper_add(&k, str_from(""), str_from("calc"));
+    assert_false(keeper_read(&k, &keys, &at, &n));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(one_shard_has_its_agents),
+        TEST(of_several_one_has_them_and_then_the_next),
+        TEST(the_others_know_which_processes_live),
+        TEST(what_has_no_process_is_not_in_the_list),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
