@@ -134,6 +134,8 @@ enum mutant {
     MUTANT_CALLS_WHILE_PAUSED,      /* 122: calls begin while the plan is paused */
     MUTANT_LATE_BEFORE_CALLS,       /* 123: a late result of an attempt before the calls counts */
     MUTANT_CURSOR_WITHOUT_ID = 125, /* 125: a cursor is taken although its event is another one */
+    MUTANT_GROWN_UNFENCED,          /* pg 126: a fleet grows, and its leaders keep their epochs */
+    MUTANT_FINALIZED_FOR_SOME,      /* pg 127: the format rises although one does not know it */
     MUTANT_OUTCOME_BY_SELECT = 130, /* pg 130: a lost commit is looked for, not fenced */
     MUTANT_RIDE_TAKES_ANY,          /* pg 131: who connects again takes what another owns */
     MUTANT_SHARE_IGNORED = 136,     /* pg 136: a node takes what it finds, also beyond its share */
