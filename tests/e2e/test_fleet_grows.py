@@ -97,8 +97,10 @@ class Grows(Base):
         self.assertEqual([s["name"] for s in json.loads(self.call(one, "schedule.list", {}))["schedules"]], ["nightly"])
         self.assertFalse(one.ask_raw("schedule.put", name="nightly", cron="0 4 * * *", plan=echo("night")).get("created", False))
         self.assertEqual([s["name"] for s in json.loads(self.call(one, "schedule.list", {}))["schedules"]], ["nightly"])
+        client = baton.Client(one.state)
+        self.addCleanup(client.close)
         # lists have all
-        found = [p["planId"] for page in baton.Client(one.state).request_all("plan.list", limit=1000) for p in page["plans"]]
+        found = [p["planId"] for page in client.request_all("plan.list", limit=100) for p in page["plans"]]
         self.assertEqual(len(found), len(set(found)))
         self.assertFalse(set([*plans.values(), *accepted.values(), *fresh.values()]) - set(found))
         # and once more, and less
