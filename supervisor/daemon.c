@@ -43,6 +43,8 @@ static enum bt_code open_all(struct daemon *d, struct bt_error *err)
                                             .lease_ms = d->opt->fleet.lease_ms,
                                             .node = d->opt->fleet.node,
                                             .shard = d->opt->fleet.shard,
+                                            .shards = d->opt->fleet.shards,
+                                            .config = d->opt->fleet.config,
                                             .blobs_of = row_blobs};
     const char *node_dir = d->opt->fleet.node_dir;
     const struct spawn_options spawn = {.state_dir = node_dir != NULL ? node_dir : dir,
@@ -100,7 +102,11 @@ static enum bt_code recover(struct daemon *d, struct bt_error *err)
     code = code == BT_OK ? schedules_load(d->schedules, err) : code;
     code = code == BT_OK ? reload_schedules(d->engine, d->schedules, d->opt->config, err) : code;
     if (code == BT_OK) {
-        code = engine_system_record(d->engine, REC_SUPERVISOR_STARTED, STR_LIT(""), n, err);
+        code = engine_system_record(d->engine, REC_SUPERVISOR_STARTED,
+                                    str_from(journal_note(d->journal)), n, err);
+    }
+    if (journal_note(d->journal)[0] != 0) {
+        log_warn("supervisor.differs", "%s", journal_note(d->journal));
     }
     if (code == BT_OK) {
         log_info("supervisor.recovered", "plans=%llu", (unsigned long long)n);

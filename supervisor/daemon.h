@@ -21,6 +21,7 @@ struct daemon_fleet {
     const char *node; /* the name of this one; "" = the host's */
     uint32_t lease_ms;
     uint32_t shard, shards; /* shards 0 = there is one */
+    const char *config;     /* hash of the configuration */
     const char *node_dir;   /* where the credentials are; NULL = the state directory */
 };
 

@@ -240,6 +240,7 @@ static void apply_shard(const struct arguments *a, const struct config *c, struc
 static int run(const struct config_request *request, const struct config *c, const char *artifacts,
                const char *token, const struct arguments *a, char **argv)
 {
+    char hash[CONFIG_HASH_LEN + 1];
     struct reload reload = {.request = request, .started = c, .live = c};
     struct daemon_options opt = {
         .engine = {.token = str_from(token),
@@ -271,7 +272,10 @@ static int run(const struct config_request *request, const struct config *c, con
                    .breaker_cooldown_ms = c->policy.breaker.cooldown_ms,
                    .breaker_cooldown_max_ms = c->policy.breaker.cooldown_max_ms,
                    .result_max = c->limits.max_result_bytes},
-        .fleet = {c->fleet.url, c->fleet.node, (uint32_t)c->fleet.lease_ms},
+        .fleet = {.url = c->fleet.url,
+                  .node = c->fleet.node,
+                  .lease_ms = (uint32_t)c->fleet.lease_ms,
+                  .config = hash},
         .artifacts = {.root = artifacts,
                       .keep_ms = c->artifacts.keep_ms,
                       .max_bytes = c->artifacts.max_bytes},
@@ -291,6 +295,7 @@ static int run(const struct config_request *request, const struct config *c, con
     struct shard_places places;
     struct bt_error err;
 
+    config_hash(c, hash);
     apply_shard(a, c, &places, &opt);
     if (children_of_config(c, &opt, &err) != BT_OK) {
         log_err("supervisor.start", "%s", err.msg);
@@ -325,6 +330,7 @@ static int run_node(const struct config *c, const struct arguments *a, char **ar
                                .shards = 1,
                                .ready_fd = a->ready_fd};
     char name[JOURNAL_NODE_MAX + 1];
+    char hash[CONFIG_HASH_LEN + 1];
     struct bt_error err;
     bool stop = false;
 
@@ -350,7 +356,9 @@ static int run_node(const struct config *c, const struct arguments *a, char **ar
         return EXIT_USAGE;
     }
     name_node(c, name);
+    config_hash(c, hash);
     opt.name = name;
+    opt.config = hash;
     return node_run(&opt, argv);
 }
 

@@ -27,6 +27,7 @@ struct standby {
     const struct standby_options *opt;
     uint32_t lease_ms;
     struct journal_look *look;
+    char node[JOURNAL_NODE_MAX + 1];
     char said[SAID_MAX];           /* to the service manager: what it waits for */
     uint64_t seen_epoch, seen_seq; /* the most that it has seen of the journal */
     bool lost;                     /* the server, since it was last seen */
@@ -82,13 +83,22 @@ static enum bt_code check_history(struct standby *s, const struct journal_owner 
 
 static enum bt_code look(struct standby *s, struct journal_owner *ret, struct bt_error *err)
 {
+    const bool is_new = s->look == NULL;
     enum bt_code code = BT_OK;
 
-    if (s->look == NULL) {
+    if (is_new) {
         code = journal_look_open(s->opt->fleet_url, s->lease_ms, s->opt->journal->shard, &s->look,
                                  err);
     }
+    if (code == BT_OK && is_new) {
+        code = journal_look_expand(s->look, err);
+    }
     code = code == BT_OK ? journal_look(s->look, ret, err) : code;
+    if (code == BT_OK && s->opt->shards <= 1 && ret->format > 0) { /* of several the node does */
+        code =
+            journal_look_beat(s->look, s->node, "",
+                              s->opt->journal->config != NULL ? s->opt->journal->config : "", err);
+    }
     code = code == BT_OK ? check_history(s, ret, err) : code;
     if (code != BT_OK) {
         journal_look_close(s->look);
@@ -118,6 +128,12 @@ static enum bt_code check(const struct standby *s, const struct journal_owner *n
                        "fleet.durability \"replicated\" needs a synchronous standby, and "
                        "synchronous_standby_names of this PostgreSQL is empty: set it, or set "
                        "fleet.durability: power");
+    }
+    if (s->opt->shards > 1 && now->shards != s->opt->shards) { /* its node begins it again */
+        return err_set(err, BT_IO,
+                       "the fleet has %u shards now, and this process was started for "
+                       "%u",
+                       now->shards, s->opt->shards);
     }
     return BT_OK;
 }
@@ -223,6 +239,11 @@ enum bt_code standby_open(const struct standby_options *opt, struct journal **re
         return journal_open(opt->state_dir, opt->journal, ret, err);
     }
     s.lease_ms = s.lease_ms == 0 ? LEASE_MS : s.lease_ms;
+    if (opt->journal->node != NULL && opt->journal->node[0] != 0) {
+        (void)snprintf(s.node, sizeof s.node, "%s", opt->journal->node);
+    } else if (gethostname(s.node, sizeof s.node - 1) != 0) {
+        (void)snprintf(s.node, sizeof s.node, "unknown");
+    }
     code = journal_lock_dir(opt->state_dir, err);
     return code == BT_OK ? wait_to_lead(&s, ret, ret_stop, err) : code;
 }

@@ -611,6 +611,12 @@ def _lives(at: Dict[str, Any]) -> bool:
     return True
 
 
+def _is_away(error: Mapping[str, Any]) -> bool:
+    """Whether the refusal says that the leader's storage is away: nothing was begun."""
+    details = error.get("details")
+    return isinstance(details, dict) and details.get("storage") == "away"
+
+
 class Control:
     """A connection to the control socket: one request at a time, reconnects when it is asked again."""
 
@@ -735,9 +741,18 @@ class Control:
         if not answer.get("ok"):
             e = answer.get("error") or {}
             after = e.get("retryAfterMs")
+            if _is_away(e):
+                self.look_elsewhere()
             raise Error(e.get("code", "PROTOCOL"), e.get("message", "an answer without a reason"), bool(e.get("retryable")),
                         None if after is None else after / 1000, e.get("details"))
         return answer
+
+    def look_elsewhere(self) -> None:
+        """The leader has lost its server: another node may lead."""
+        with self.lock:
+            if self.remote is not None and len(self.remote.urls) > 1:
+                self.close()
+                self.remote.next()
 
     def close(self) -> None:
         with self.lock:
@@ -2400,6 +2415,8 @@ class Client:
                 return at.request(type_, sent, timeout)
             except Error as e:
                 if e.code != "MOVED":
+                    if at is not self.control and _is_away({"details": e.details}):
+                        self.control.look_elsewhere()
                     raise
                 moved = e.details or {}
                 if not moved.get("control"):
@@ -2431,11 +2448,17 @@ class Client:
         until = time.monotonic() + self.patience
         again = _REPEATABLE.fullmatch(type_) and (type_ not in ("plan.submit", "session.say") or "clientKey" in sent)
         pause = 0.05
+        # of several nodes one that was cut off with the request in its hand does not answer, and another one leads by then
+        several = self.control.remote is not None and len(self.control.remote.urls) > 1 and again and type_ != "events.read"
+        end = time.monotonic() + (timeout or self.timeout)
         while True:
             try:
-                return self._ask(self.control, type_, sent, timeout or self.timeout)
+                left = max(0.1, end - time.monotonic()) if several else timeout or self.timeout
+                return self._ask(self.control, type_, sent, min(left, 3.0) if several else left)
             except Error as e:
-                unsent = "cannot be reached" in e.message or "nobody leads" in e.message
+                if several and e.code == "TIMEOUT" and time.monotonic() < end:
+                    continue
+                unsent = "cannot be reached" in e.message or "nobody leads" in e.message or _is_away({"details": e.details})
                 if not (e.code == "BUSY" or (e.code == "UNAVAILABLE" and (again or unsent))) or time.monotonic() > until:
                     raise
                 time.sleep(e.retry_after or pause)

@@ -261,7 +261,7 @@ enum bt_code client_reach(struct bt_client *c, uint32_t ms, struct bt_error *err
 
 /* An answer is still to come on this lane. Retire it, and let the next call dial another one: a
  * daemon that does not answer may lead no more. */
-static void abandon_lane(struct bt_client *c)
+void client_leave(struct bt_client *c)
 {
     client_remote_next(c);
     drop_lane(c);
@@ -288,7 +288,7 @@ enum bt_code client_send(struct bt_client *c, const struct buf *request, uint32_
         return code;
     }
     if (!await_event(c, LINK_ANSWER, deadline, &ev)) {
-        abandon_lane(c);
+        client_leave(c);
         return err_set(err, BT_TIMEOUT, "no answer from %s within %u ms", c->at.control,
                        timeout_ms);
     }

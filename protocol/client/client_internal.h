@@ -63,6 +63,13 @@ void client_remote_free(struct bt_client *c);
 /* Of several addresses: whether the one that is dialed has had its time; takes the next one. */
 bool client_remote_is_late(const struct bt_client *c);
 void client_remote_next(struct bt_client *c);
+bool client_remote_several(const struct bt_client *c);
+/* How many other addresses there are to ask whether another node leads: 0 when they were asked a
+ * moment ago, and none did. */
+uint32_t client_remote_others(const struct bt_client *c);
+void client_remote_none_leads(struct bt_client *c);
+/* client.c: the next address, over another lane. */
+void client_leave(struct bt_client *c);
 /* Why it may be that nothing answers. */
 extern const char client_remote_silence[];
 BT_MUST_CHECK enum bt_code client_remote_like(const struct bt_client *from, const char *url,

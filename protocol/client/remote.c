@@ -8,10 +8,13 @@
 #include "protocol/client/client_internal.h"
 #include "protocol/client/seeds.h"
 
+enum { ASKED_MS = 1000 /* before the other addresses are asked again */ };
+
 struct client_remote {
     char *urls, *ca, *cert;
     uint32_t n, now; /* addresses, and which one is dialed */
     msec dialed_at;
+    msec asked_at; /* all of them, when the leader's storage was away; 0 = never */
 };
 
 const char client_remote_silence[] =
@@ -36,6 +39,24 @@ void client_remote_next(struct bt_client *c)
         r->now = (r->now + 1) % r->n;
         r->dialed_at = 0;
     }
+}
+
+bool client_remote_several(const struct bt_client *c)
+{
+    return c->remote != NULL && c->remote->n > 1;
+}
+
+uint32_t client_remote_others(const struct bt_client *c)
+{
+    const struct client_remote *r = c->remote;
+
+    return r == NULL || (r->asked_at != 0 && clock_mono_ms() - r->asked_at < ASKED_MS) ? 0
+                                                                                       : r->n - 1;
+}
+
+void client_remote_none_leads(struct bt_client *c)
+{
+    c->remote->asked_at = clock_mono_ms();
 }
 
 /* Only the daemon that leads listens: one that does not answer soon is left for the next one. */

@@ -11,6 +11,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/shard.h"
 #include "protocol/client/client_internal.h"
+#include "protocol/client/seeds.h"
 #include "protocol/wire/shard_route.h"
 
 enum {
@@ -18,6 +19,8 @@ enum {
     REACH_MS = 700,         /* to a shard; then its address is asked again */
     AGAIN_MS = 100,         /* while nobody leads it */
     MOVED_BYTES_MAX = 4096, /* of an answer that says so */
+    ATTEMPT_MS = 3000,      /* of a request that changes nothing, to one of several nodes */
+    AWAY_BYTES_MAX = 2048,  /* of an answer that says that the storage is away */
     MAP_MS = 5000
 };
 
@@ -160,10 +163,36 @@ static uint32_t left_of(msec deadline)
     return now >= deadline ? 1 : (uint32_t)(deadline - now);
 }
 
-enum bt_code client_exchange(struct bt_client *c, const struct buf *request, uint32_t timeout_ms,
+/* Its leader has lost its server: where it is is asked anew, like where nobody answers. */
+static void forget_shard(struct bt_client *c, uint32_t shard, bool answered)
+{
+    if (!answered || client_remote_others(c) > 0) {
+        drop(c, shard);
+    }
+}
+
+/* Whether the answer says that the leader has lost its server: another node may lead. */
+static bool is_away(struct str bytes)
+{
+    struct msg_reader r = {0};
+    struct doc storage = {NULL, 0};
+    bool away = false;
+
+    if (bytes.len > AWAY_BYTES_MAX || memmem(bytes.ptr, bytes.len, "storage", 7) == NULL) {
+        return false;
+    }
+    if (msg_reader_init(&r, bytes.ptr, bytes.len, AWAY_BYTES_MAX, NULL) == BT_OK) {
+        const struct doc error = doc_get((struct doc){r.body, r.len}, STR_LIT("error"));
+        storage = error.ptr != NULL ? doc_path(error, STR_LIT("details.storage")) : error;
+        away = storage.ptr != NULL && str_is(doc_string(storage), "away");
+    }
+    msg_reader_done(&r);
+    return away;
+}
+
+static enum bt_code exchange(struct bt_client *c, const struct buf *request, msec deadline,
                              struct link_msg **ret, struct str *ret_body, struct bt_error *err)
 {
-    const msec deadline = clock_mono_ms() + timeout_ms;
     char url[STATE_URL_MAX + 1] = "";
     uint32_t shard = 0;
     struct bt_client *x = known_for(c, request, &shard);
@@ -189,8 +218,8 @@ enum bt_code client_exchange(struct bt_client *c, const struct buf *request, uin
         code =
             client_exchange_here(elsewhere ? x : c, request, left_of(deadline), ret, ret_body, err);
         if (code != BT_OK || !is_moved(*ret_body, &shard, url)) {
-            if (code != BT_OK && elsewhere) {
-                drop(c, shard);
+            if (elsewhere && (code != BT_OK || is_away(*ret_body))) {
+                forget_shard(c, shard, code == BT_OK);
             }
             return code;
         }
@@ -212,6 +241,79 @@ enum bt_code client_exchange(struct bt_client *c, const struct buf *request, uin
     }
     return err_set(err, BT_UNAVAILABLE, "shard %u moved %d times during one request", shard,
                    HOPS_MAX);
+}
+
+/* Whether the request changes nothing, so that it may be sent again. */
+static bool is_read(const struct buf *request)
+{
+    enum { OF_OBSERVER = 1, OF_SUBMITTER = 0, OF_REVIEWER = 0, OF_ADMIN = 0, OF_AGENT = 0 };
+    static const bool reads[MSG_TYPE_COUNT + 1] = {
+#define REQUEST(name, handler, answer, role, sentence) [MSG_##name] = OF_##role,
+#include "protocol/messages.def"
+    };
+
+    return reads[msg_type_from_wire(doc_string(doc_get(doc_from_buf(request), STR_LIT("type"))))];
+}
+
+/* Of several nodes: one that was cut off with the request in its hand does not answer, and another
+ * one leads by then. events.read has a time of its own. */
+static enum bt_code exchange_soon(struct bt_client *c, const struct buf *request, msec deadline,
+                                  struct link_msg **ret, struct str *ret_body, struct bt_error *err)
+{
+    const bool again =
+        client_remote_several(c) && is_read(request) &&
+        !str_is(doc_string(doc_get(doc_from_buf(request), STR_LIT("type"))), "events.read");
+    enum bt_code code;
+
+    do {
+        const msec soon = clock_mono_ms() + ATTEMPT_MS;
+        code = exchange(c, request, again && soon < deadline ? soon : deadline, ret, ret_body, err);
+    } while (again && code == BT_TIMEOUT && clock_mono_ms() < deadline);
+    return code;
+}
+
+/* Nothing was begun where the storage is away, so the request may go to another node. When none
+ * leads, the first answer stands. */
+enum bt_code client_exchange(struct bt_client *c, const struct buf *request, uint32_t timeout_ms,
+                             struct link_msg **ret, struct str *ret_body, struct bt_error *err)
+{
+    const msec deadline = clock_mono_ms() + timeout_ms;
+    struct link_msg *first = NULL;
+    struct str first_body = {NULL, 0};
+    uint32_t others = 0;
+    enum bt_code code = exchange_soon(c, request, deadline, ret, ret_body, err);
+
+    if (code != BT_OK || !is_away(*ret_body)) {
+        return code;
+    }
+    others = client_remote_others(c);
+    for (uint32_t i = 0; i < others && clock_mono_ms() < deadline; i++) {
+        struct link_msg *next = NULL;
+        struct str next_body;
+        client_leave(c);
+        if (client_reach(c, SEED_MS - 1, NULL) != BT_OK) {
+            continue;
+        }
+        first = *ret;
+        first_body = *ret_body;
+        code = exchange(c, request, deadline, &next, &next_body, err);
+        if (code == BT_OK && !is_away(next_body)) {
+            link_msg_free(first);
+            *ret = next;
+            *ret_body = next_body;
+            return BT_OK;
+        }
+        if (next != NULL) {
+            link_msg_free(next);
+        }
+        *ret = first;
+        *ret_body = first_body;
+    }
+    if (others > 0) {
+        client_leave(c); /* to where it was */
+        client_remote_none_leads(c);
+    }
+    return BT_OK;
 }
 
 /* ---- the map ---- */

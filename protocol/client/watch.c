@@ -18,6 +18,7 @@ enum {
     WAIT_MAX_MS = 10000,     /* of one read: less than what counts as gone */
     ANSWER_MS = 1000,        /* beyond it, for the answer of a busy daemon */
     ANSWER_REMOTE_MS = 5000, /* over a bad line */
+    SEEDS_MS = 2000,         /* both, of several nodes: one that is cut off does not answer */
     LOOK_MS = 100,           /* between two looks at a shard that had nothing */
     PAUSE_MS = 200           /* after a read that failed, or found no place to wait in */
 };
@@ -392,8 +393,12 @@ static bool next_of_page(struct bt_watch *w, struct doc *ret)
 static enum bt_code read_new(struct bt_watch *w, msec now, msec deadline, struct bt_error *err)
 {
     const msec left = deadline > now ? deadline - now : 0;
-    const uint32_t wait = left > WAIT_MAX_MS ? WAIT_MAX_MS : (uint32_t)left;
-    const uint32_t answer = w->client->remote != NULL ? ANSWER_REMOTE_MS : ANSWER_MS;
+    const bool several = client_remote_several(w->client);
+    const uint32_t most = several ? SEEDS_MS : WAIT_MAX_MS;
+    const uint32_t wait = left > most ? most : (uint32_t)left;
+    const uint32_t answer = several                     ? SEEDS_MS
+                            : w->client->remote != NULL ? ANSWER_REMOTE_MS
+                                                        : ANSWER_MS;
     const enum bt_code code = read_page(w, wait, wait + answer, err);
 
     if (code == BT_OK && wait > 0 && w->page.left == 0 && clock_mono_ms() - now < wait / 2) {

@@ -49,24 +49,28 @@ static struct str text_at(struct doc body, const char *path)
     return doc_string(doc_path(body, str_from(path)));
 }
 
-static int of_new_plan(struct doc body, uint32_t shards)
+static struct str key_of_new_plan(struct doc body, enum shard_key *ret)
 {
-    static const char *const keys[] = {
-        "sessionId",
-        "plan.sessionId",
-        "plan.session_id",
-        "policy.concurrencyKey",
-        "policy.concurrency_key",
-        "plan.policy.concurrencyKey",
-        "plan.policy.concurrency_key",
-        "clientKey",
+    static const struct {
+        const char *path;
+        enum shard_key key;
+    } keys[] = {
+        {"sessionId", SHARD_KEY_SESSION},
+        {"plan.sessionId", SHARD_KEY_SESSION},
+        {"plan.session_id", SHARD_KEY_SESSION},
+        {"policy.concurrencyKey", SHARD_KEY_RUNNING},
+        {"policy.concurrency_key", SHARD_KEY_RUNNING},
+        {"plan.policy.concurrencyKey", SHARD_KEY_RUNNING},
+        {"plan.policy.concurrency_key", SHARD_KEY_RUNNING},
+        {"clientKey", SHARD_KEY_CLIENT},
     };
-    int shard = SHARD_ANY;
+    struct str found = {"", 0};
 
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && shard == SHARD_ANY; i++) {
-        shard = of_key(text_at(body, keys[i]), shards);
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && found.len == 0; i++) {
+        found = text_at(body, keys[i].path);
+        *ret = keys[i].key;
     }
-    return shard;
+    return found;
 }
 
 static bool begins(struct str type, const char *with)
@@ -89,32 +93,54 @@ static bool is_list(struct str type)
     return false;
 }
 
+static bool has_no_shard(struct str type)
+{
+    return begins(type, "agent") || begins(type, "step.") || begins(type, "auth.") ||
+           str_is(type, "artifact.store") || str_is(type, "artifact.fetch");
+}
+
+struct str shard_key_of_request(struct str type, struct doc body, enum shard_key *ret)
+{
+    struct str key = {"", 0};
+
+    *ret = SHARD_KEY_NONE;
+    if (has_no_shard(type) || str_is(type, "artifact.read") || str_is(type, "blob.get")) {
+        return key;
+    }
+    if (str_is(type, "plan.submit")) {
+        key = key_of_new_plan(body, ret);
+    } else if (text_at(body, "planId").len == 0) {
+        key = text_at(body, "sessionId");
+        *ret = SHARD_KEY_SESSION;
+        if (key.len == 0 && begins(type, "schedule.")) {
+            key = text_at(body, "name");
+            *ret = SHARD_KEY_NAME;
+        }
+    }
+    *ret = key.len == 0 ? SHARD_KEY_NONE : *ret;
+    return key;
+}
+
 int shard_of_request(struct str type, struct doc body, uint32_t shards)
 {
+    enum shard_key kind;
     int shard = SHARD_ANY;
 
-    if (begins(type, "agent") || begins(type, "step.") || begins(type, "auth.") ||
-        str_is(type, "artifact.store") || str_is(type, "artifact.fetch")) {
+    if (has_no_shard(type)) {
         return SHARD_ANY;
     }
     if (str_is(type, "artifact.read")) {
         return of_uri(text_at(body, "uri"), shards);
     }
-    if (str_is(type, "plan.submit")) {
-        return of_new_plan(body, shards);
-    }
     if (str_is(type, "blob.get")) {
         return of_blob(doc_get(body, STR_LIT("blobId")), shards);
     }
-    shard = of_id(text_at(body, "planId"), shards);
+    if (!str_is(type, "plan.submit")) {
+        shard = of_id(text_at(body, "planId"), shards);
+        shard = shard == SHARD_ANY ? of_id(text_at(body, "reviewId"), shards) : shard;
+    }
     if (shard == SHARD_ANY) {
-        shard = of_id(text_at(body, "reviewId"), shards);
-    }
-    if (shard == SHARD_ANY && text_at(body, "planId").len == 0) {
-        shard = of_key(text_at(body, "sessionId"), shards);
-    }
-    if (shard == SHARD_ANY && begins(type, "schedule.")) {
-        shard = of_key(text_at(body, "name"), shards);
+        shard = of_key(shard_key_of_request(type, body, &kind), shards);
     }
     return shard == SHARD_ANY && is_list(type) ? SHARD_ALL : shard;
 }

@@ -21,4 +21,17 @@ enum {
  *   lists without one of these            ALL
  */
 int shard_of_request(struct str type, struct doc body, uint32_t shards);
+
+/* What the key of a request is. RUNNING: a concurrency key. */
+enum shard_key {
+    SHARD_KEY_NONE,
+    SHARD_KEY_SESSION,
+    SHARD_KEY_RUNNING,
+    SHARD_KEY_CLIENT,
+    SHARD_KEY_NAME
+};
+
+/* The key by whose hash a request gets its shard; empty when it has none, or goes by an id. Lives
+ * as long as the body. */
+struct str shard_key_of_request(struct str type, struct doc body, enum shard_key *ret);
 #endif

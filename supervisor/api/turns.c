@@ -194,6 +194,23 @@ static bool is_let_go(struct engine *engine, uint64_t handle, enum msg_type type
            engine_away_ms(engine) > AWAY_MS && engine_answer_later(engine);
 }
 
+/* `storage` tells a client that knows other nodes to ask whether one of them leads. */
+static void refuse_away(struct engine *engine, struct request *rq)
+{
+    struct buf details;
+    struct bt_error err;
+
+    (void)err_set(&err, BT_UNAVAILABLE,
+                  "storage_unavailable: the journal's server does not answer; nothing was begun, "
+                  "ask again");
+    buf_init(&details, LIMIT_ID_BYTES);
+    doc_put_map(&details, 1);
+    doc_put_cstr(&details, "storage");
+    doc_put_cstr(&details, "away");
+    request_refuse(engine, rq, &err, CLASS_NONE, 0, doc_from_buf(&details));
+    buf_done(&details);
+}
+
 void api_on_request_meanwhile(struct engine *engine, uint64_t handle, struct str bytes)
 {
     struct seal seal = {.n = 0};
@@ -219,9 +236,7 @@ void api_on_request_meanwhile(struct engine *engine, uint64_t handle, struct str
     if (is_let_go(engine, handle, type)) {
         return;
     }
-    request_refuse_text(engine, &rq, BT_UNAVAILABLE,
-                        "storage_unavailable: the journal's server does not answer; nothing was "
-                        "begun, ask again");
+    refuse_away(engine, &rq);
 }
 
 static void take_up(struct engine *engine, struct put_off_queue *q)

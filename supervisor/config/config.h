@@ -278,6 +278,10 @@ struct config_entry {
 
 /* All settings in the order of the documentation; valid as long as the configuration. */
 const struct config_entry *config_entries(const struct config *c, uint32_t *ret_n);
+/* A hash of what the hosts of a fleet should have alike, in hexadecimal digits: all settings but
+ * the names, addresses, paths and logs of the host. */
+enum { CONFIG_HASH_LEN = 16 };
+void config_hash(const struct config *c, char ret[CONFIG_HASH_LEN + 1]);
 /* Writes the output of `baton config show`, one line per setting: key = value; with_origin: and its
  * origin. */
 void config_show(const struct config *c, bool with_origin, struct buf *out);

@@ -1,4 +1,5 @@
 /* Lists the settings: value and origin of each. */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "supervisor/config/loader.h"
@@ -185,4 +186,33 @@ void config_show(const struct config *c, bool with_origin, struct buf *out)
             buf_printf(out, "%-28s = %s\n", entries[i].key, entries[i].value);
         }
     }
+}
+
+/* Of this host, not of its fleet. */
+static bool is_of_host(const char *key)
+{
+    static const char *const begins[] = {"listen.",   "log.",     "state", "fleet.node",
+                                         "fleet.url", "gateway.", "allow"};
+
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++) {
+        if (strncmp(key, begins[i], strlen(begins[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void config_hash(const struct config *c, char ret[CONFIG_HASH_LEN + 1])
+{
+    uint32_t n = 0;
+    const struct config_entry *e = config_entries(c, &n);
+    uint64_t hash = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (!is_of_host(e[i].key)) {
+            hash = hash * 31 + str_hash(str_from(e[i].key));
+            hash = hash * 31 + str_hash(str_from(e[i].value));
+        }
+    }
+    (void)snprintf(ret, CONFIG_HASH_LEN + 1, "%016" PRIx64, hash);
 }

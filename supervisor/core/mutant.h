@@ -137,6 +137,8 @@ enum mutant {
     MUTANT_LATE_BEFORE_CALLS,        /* 123: a late result of an attempt before the calls counts */
     MUTANT_BUSY_OPENS_BREAKER = 124, /* 124: it counts as a failure of the instance */
     MUTANT_CURSOR_WITHOUT_ID = 125,  /* 125: a cursor is taken although its event is another one */
+    MUTANT_GROWN_UNFENCED,           /* pg 126: a fleet grows, and its leaders keep their epochs */
+    MUTANT_FINALIZED_FOR_SOME,       /* pg 127: the format rises although one does not know it */
     MUTANT_READ_ONLY_ENDS = 128,     /* pg 128: a server that takes no writes ends the owner */
     MUTANT_LEASE_FOR_EVER, /* pg 129: a clock that was put back keeps a lost owner's lease */
     MUTANT_OUTCOME_BY_SELECT = 130, /* pg 130: a lost commit is looked for, not fenced */

@@ -297,6 +297,28 @@ enum bt_code journal_hold(struct journal *j, struct bt_error *err)
     return code != BT_OK || j->ops->hold == NULL ? code : j->ops->hold(j, err);
 }
 
+uint32_t journal_maps(const struct journal *j, const uint32_t **ret)
+{
+    *ret = j->maps;
+    return j->maps_n;
+}
+
+enum bt_code journal_key_is_at(struct journal *j, uint32_t shard, enum journal_key kind,
+                               struct str key, bool *ret, struct bt_error *err)
+{
+    enum bt_code code = journal_check_alive(j, err);
+
+    *ret = false;
+    return code != BT_OK || j->ops->key_is_at == NULL
+               ? code
+               : j->ops->key_is_at(j, shard, kind, key, ret, err);
+}
+
+const char *journal_note(const struct journal *j)
+{
+    return j->note;
+}
+
 bool journal_rewound(const struct journal *j, struct journal_rewound *ret)
 {
     *ret = j->rewound;

@@ -38,9 +38,11 @@ struct journal_options {
         /* of the write-ahead log, allocated in advance so that running work can still write when
          * the disk is full (Q13); 0 = none */
         ballast_bytes;
-    uint32_t lease_ms; /* PostgreSQL: how long a silent owner stays the owner; 0 = 3 s */
-    const char *node;  /* PostgreSQL: the name of this owner; NULL = that of the host */
-    uint32_t shard;    /* PostgreSQL: which part of the fleet's journal this is */
+    uint32_t lease_ms;  /* PostgreSQL: how long a silent owner stays the owner; 0 = 3 s */
+    const char *node;   /* PostgreSQL: the name of this owner; NULL = that of the host */
+    uint32_t shard;     /* PostgreSQL: which part of the fleet's journal this is */
+    uint32_t shards;    /* PostgreSQL: how many the caller believes in; 0 = not said */
+    const char *config; /* PostgreSQL: hash of the configuration; NULL = not said */
     /* Writes the ids of the blobs that a row's body names, at most max; returns how many. For rows
      * of journals of versions before 4. NULL = they name none. */
     uint32_t (*blobs_of)(const void *body, size_t len, uint64_t *ret, uint32_t max);
@@ -477,6 +479,20 @@ BT_MUST_CHECK enum bt_code journal_gone_forget(struct journal *j, struct uuid id
 /* Numbers of the plans and jobs whose import was not finished; at most max. */
 BT_MUST_CHECK enum bt_code journal_imports(struct journal *j, uint64_t *ret, uint32_t max,
                                            uint32_t *ret_n, struct bt_error *err);
+
+/* ---- a fleet that has grown ----
+ * A key that was used before its number of shards grew may live where the older number says. */
+enum journal_key { JOURNAL_KEY_SESSION, JOURNAL_KEY_CLIENT, JOURNAL_KEY_RUNNING, JOURNAL_KEY_NAME };
+/* The older numbers of shards, newest first, while anything from before is left; how many there
+ * are. */
+uint32_t journal_maps(const struct journal *j, const uint32_t **ret);
+/* Whether the shard has that session, a plan of that clientKey, an open plan with that
+ * concurrencyKey (or these bytes in its document), or that schedule. */
+BT_MUST_CHECK enum bt_code journal_key_is_at(struct journal *j, uint32_t shard,
+                                             enum journal_key kind, struct str key, bool *ret,
+                                             struct bt_error *err);
+/* What the daemon should say when it starts; "" = nothing. */
+const char *journal_note(const struct journal *j);
 
 /* ---- history that was lost ----
  * A failover to a server that lacks acknowledged rows takes them back; their numbers are used

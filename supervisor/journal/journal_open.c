@@ -77,6 +77,25 @@ enum bt_code journal_look_init(struct journal_look *l, uint32_t shards, struct b
     return without_postgres(err);
 }
 
+enum bt_code journal_look_expand(struct journal_look *l, struct bt_error *err)
+{
+    (void)l;
+    return without_postgres(err);
+}
+
+enum bt_code journal_look_finalize(struct journal_look *l, struct bt_error *err)
+{
+    (void)l;
+    return without_postgres(err);
+}
+
+enum bt_code journal_look_grow(struct journal_look *l, uint32_t shards, struct bt_error *err)
+{
+    (void)l;
+    (void)shards;
+    return without_postgres(err);
+}
+
 void journal_look_close(struct journal_look *l)
 {
     (void)l;
@@ -92,11 +111,12 @@ enum bt_code journal_look_wait(struct journal_look *l, const char *node, int64_t
 }
 
 enum bt_code journal_look_beat(struct journal_look *l, const char *node, const char *places,
-                               struct bt_error *err)
+                               const char *config, struct bt_error *err)
 {
     (void)l;
     (void)node;
     (void)places;
+    (void)config;
     return without_postgres(err);
 }
 

@@ -19,7 +19,8 @@ struct journal_owner {
     uint64_t seq;                    /* of the newest event */
     int64_t lease_left_ms;           /* by the server's clock; not above 0: it is over */
     bool connected;                  /* the owner's connection is there */
-    int format, format_known;        /* of the tables, 0 = there are none; of this program */
+    int format, format_known;        /* what a program must know; 0 = no tables; what this knows */
+    int tables;                      /* the format to which the tables were brought */
     char server[JOURNAL_SERVER_MAX]; /* its version */
     /* synchronous_standby_names; "" = commits wait for no other server */
     char standbys[JOURNAL_STANDBYS_MAX];
@@ -43,11 +44,21 @@ BT_MUST_CHECK enum bt_code journal_look_rewound(struct journal_look *l, uint64_t
  * journal, and the format would change; or a fleet that has worked has another number of shards. */
 BT_MUST_CHECK enum bt_code journal_look_init(struct journal_look *l, uint32_t shards,
                                              struct bt_error *err);
+/* Adds what this program's tables have and an older program does not miss; the format stays. */
+BT_MUST_CHECK enum bt_code journal_look_expand(struct journal_look *l, struct bt_error *err);
+/* Raises the format to this program's: programs that do not know it open no shard any more.
+ * BT_CONFLICT: one that lives does not know it; *err names it. */
+BT_MUST_CHECK enum bt_code journal_look_finalize(struct journal_look *l, struct bt_error *err);
+/* Makes more shards, `shards` in all. Each leader is fenced, so that no plan gets its shard by two
+ * numbers, and its node takes its shard again. BT_INVALID: not more than there are, or there is
+ * one. BT_CONFLICT: the format is older, or nobody has led yet. */
+BT_MUST_CHECK enum bt_code journal_look_grow(struct journal_look *l, uint32_t shards,
+                                             struct bt_error *err);
 /* Accepts NULL. */
 void journal_look_close(struct journal_look *l);
 
 /* ---- a fleet of several shards ---- */
-enum { JOURNAL_PLACES_MAX = 32 * 1024 };
+enum { JOURNAL_PLACES_MAX = 32 * 1024, JOURNAL_VERSION_MAX = 32, JOURNAL_CONFIG_MAX = 16 };
 
 /* A shard, as all see it. */
 struct journal_shard {
@@ -61,9 +72,12 @@ struct journal_shard {
 
 struct journal_node {
     char node[JOURNAL_NODE_MAX + 1];
-    bool alive;    /* its lease goes on */
-    bool draining; /* it takes nothing */
-    char *places;  /* JSON: where its shards listen; the caller frees it */
+    bool alive;                            /* its lease goes on */
+    bool draining;                         /* it takes nothing */
+    char *places;                          /* JSON: where its shards listen; the caller frees it */
+    char version[JOURNAL_VERSION_MAX + 1]; /* of its program; "" = an older one, which says none */
+    int knows;                             /* the newest format of the tables that it knows */
+    char config[JOURNAL_CONFIG_MAX + 1];   /* hash of its configuration; "" = it says none */
 };
 
 /* How long this node, who looks, should leave the shard to others: 0 = it may take it now. An
@@ -71,9 +85,11 @@ struct journal_node {
  * that moves is left to where it goes. */
 BT_MUST_CHECK enum bt_code journal_look_wait(struct journal_look *l, const char *node,
                                              int64_t *ret_ms, struct bt_error *err);
-/* The node lives, and its shards listen there (JSON). */
+/* The node lives, with that configuration (its hash; "" = not said), and its shards listen there
+ * (JSON). */
 BT_MUST_CHECK enum bt_code journal_look_beat(struct journal_look *l, const char *node,
-                                             const char *places, struct bt_error *err);
+                                             const char *places, const char *config,
+                                             struct bt_error *err);
 /* The node ends: others need not wait for its lease. */
 BT_MUST_CHECK enum bt_code journal_look_leave(struct journal_look *l, const char *node,
                                               struct bt_error *err);

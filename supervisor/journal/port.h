@@ -5,7 +5,7 @@
 #include "supervisor/journal/journal.h"
 #include "supervisor/journal/recent.h"
 
-enum { POS_K_BITS = 20 };
+enum { POS_K_BITS = 20, JOURNAL_MAPS_MAX = 8, JOURNAL_NOTE_MAX = 200 };
 #define POS_K_MAX ((1u << POS_K_BITS) - 1)
 #define SEQ_MAX ((uint64_t)INT64_MAX >> POS_K_BITS)
 
@@ -143,6 +143,9 @@ struct journal_ops {
     /* NULL: it takes no imports. */
     enum bt_code (*imports)(struct journal *j, uint64_t *ret, uint32_t max, uint32_t *ret_n,
                             struct bt_error *err);
+    /* NULL: it does not grow. */
+    enum bt_code (*key_is_at)(struct journal *j, uint32_t shard, enum journal_key kind,
+                              struct str key, bool *ret, struct bt_error *err);
     /* NULL: it is never rewound. */
     enum bt_code (*rewound_told)(struct journal *j, struct bt_error *err);
     enum bt_code (*parted)(struct journal *j, uint64_t seq, uint64_t *ret, struct bt_error *err);
@@ -164,8 +167,10 @@ struct journal {
     bool storage_full;
     bool dead;
     struct journal_rewound rewound; /* lost_seq 0 = it was not, or an event says so */
-    struct bt_error why;            /* why it is dead */
-    journal_wait_fn waits;          /* NULL: nobody is called */
+    uint32_t maps[JOURNAL_MAPS_MAX], maps_n;
+    char note[JOURNAL_NOTE_MAX];
+    struct bt_error why;   /* why it is dead */
+    journal_wait_fn waits; /* NULL: nobody is called */
     void *waits_self;
 };
 

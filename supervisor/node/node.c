@@ -149,7 +149,7 @@ static void start(struct node *n, uint32_t shard)
     const pid_t self = getpid();
     sigset_t none;
 
-    (void)snprintf(number, sizeof number, "%" PRIu32 "/%" PRIu32, shard, n->opt->shards);
+    (void)snprintf(number, sizeof number, "%" PRIu32 "/%" PRIu32, shard, n->all);
     c->started = clock_mono_ms();
     c->start_at = c->started + AGAIN_MS;
     if (!prepare_dir(n, shard, dir)) {
@@ -179,7 +179,7 @@ static void start(struct node *n, uint32_t shard)
 
 static void signal_all(const struct node *n, int signo)
 {
-    for (uint32_t i = 0; i < n->opt->shards; i++) {
+    for (uint32_t i = 0; i < n->all; i++) {
         if (n->children[i].pid > 0) {
             (void)kill(n->children[i].pid, signo);
         }
@@ -222,7 +222,7 @@ static void reap(struct node *n)
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        for (uint32_t i = 0; i < n->opt->shards; i++) {
+        for (uint32_t i = 0; i < n->all; i++) {
             if (n->children[i].pid == pid) {
                 on_exit_of(n, i, status);
             }
@@ -246,10 +246,11 @@ static enum bt_code look(struct node *n, struct bt_error *err)
 
     if (n->look == NULL) {
         code = journal_look_open(n->opt->fleet_url, n->opt->lease_ms, 0, &n->look, err);
+        code = code == BT_OK ? journal_look_expand(n->look, err) : code;
     }
     node_find_places(n);
     if (code == BT_OK) {
-        code = journal_look_beat(n->look, n->opt->name, buf_cstr(&n->places), err);
+        code = journal_look_beat(n->look, n->opt->name, buf_cstr(&n->places), n->opt->config, err);
     }
     if (code == BT_OK && !n->began) { /* a drain ends with the node that it was of */
         code = journal_look_drain(n->look, n->opt->name, false, err);
@@ -257,6 +258,11 @@ static enum bt_code look(struct node *n, struct bt_error *err)
     }
     if (code == BT_OK) {
         code = journal_look_shards(n->look, n->shards, SHARDS_MAX, &n->shards_n, err);
+    }
+    if (code == BT_OK &&
+        n->shards_n > n->all) { /* those that run end, and begin with the new number */
+        log_info("node.grown", "shards=%" PRIu32 " before=%" PRIu32, n->shards_n, n->all);
+        n->all = n->shards_n;
     }
     if (code == BT_OK) {
         forget_nodes(n);
@@ -326,7 +332,7 @@ static void on_signals(struct node *n)
 
 static bool is_over(const struct node *n)
 {
-    for (uint32_t i = 0; i < n->opt->shards; i++) {
+    for (uint32_t i = 0; i < n->all; i++) {
         if (n->children[i].pid > 0) {
             return false;
         }
@@ -336,7 +342,7 @@ static bool is_over(const struct node *n)
 
 static void start_due(struct node *n)
 {
-    for (uint32_t i = 0; !n->stopping && i < n->opt->shards; i++) {
+    for (uint32_t i = 0; !n->stopping && i < n->all; i++) {
         if (n->children[i].pid == 0 && clock_mono_ms() >= n->children[i].start_at) {
             start(n, i);
         }
@@ -355,7 +361,11 @@ int node_run(const struct node_options *opt, char **argv)
         log_err("supervisor.start", "%s", n == NULL ? "out of memory" : err.msg);
         return n == NULL ? EXIT_FAILURE_TO_START : EXIT_LOCKED;
     }
-    *n = (struct node){.opt = opt, .argv = argv, .signals = open_signals(), .instance = uuid_new()};
+    *n = (struct node){.opt = opt,
+                       .argv = argv,
+                       .signals = open_signals(),
+                       .all = opt->shards,
+                       .instance = uuid_new()};
     buf_init(&n->written, JOURNAL_PLACES_MAX * 4);
     buf_init(&n->places, JOURNAL_PLACES_MAX);
     fd.fd = n->signals;

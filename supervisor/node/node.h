@@ -21,8 +21,9 @@ struct node_options {
     const char *name;   /* of this node; not empty */
     const char *remote; /* listen.remote, of shard 0; "" = none */
     uint32_t lease_ms;
-    uint32_t shards; /* more than 1 */
-    int ready_fd;    /* gets "ready\n" when every shard is led by someone; -1 = none */
+    uint32_t shards;    /* at the start, more than 1; a fleet may grow */
+    const char *config; /* hash of the configuration */
+    int ready_fd;       /* gets "ready\n" when every shard is led by someone; -1 = none */
 };
 
 /* How many shards the fleet has, 1 when there are no tables yet. Waits for the server, until

@@ -23,6 +23,7 @@ struct node {
     const struct node_options *opt;
     char **argv;
     int signals;
+    uint32_t all; /* shards of the fleet */
     struct uuid instance;
     struct node_child children[SHARDS_MAX];
     struct journal_look *look; /* NULL: the server is to be reached again */

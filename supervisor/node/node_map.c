@@ -54,7 +54,7 @@ void node_find_places(struct node *n)
 
     buf_init(&items, MAP_BYTES);
     buf_init(&list, MAP_BYTES);
-    for (uint32_t i = 0; i < n->opt->shards; i++) {
+    for (uint32_t i = 0; i < n->all; i++) {
         node_shard_dir(n, i, dir);
         if (n->children[i].pid == 0 || state_endpoints_read(dir, &at, NULL) != BT_OK ||
             at.pid != (uint64_t)n->children[i].pid) {
@@ -194,7 +194,7 @@ bool node_write_map(struct node *n)
     struct buf map;
     struct buf json;
     uint64_t version = 0;
-    bool all = n->shards_n == n->opt->shards;
+    bool all = n->shards_n == n->all;
 
     (void)snprintf(old_seed, sizeof old_seed, "%s", before);
     buf_init(&map, MAP_BYTES);

@@ -1,12 +1,18 @@
 """Two nodes of a fleet on two hosts (network namespaces), and the lines between them, their server and their agents are cut."""
+import json
 import subprocess
+import sys
+import threading
 import time
 import unittest
 
 import hosts
 import test_fleet
-from harness import BIN, HERE, BatonTest, main, until
+from harness import BIN, HERE, ROOT, BatonTest, main, until
 from test_fleet import LEASE, echo
+
+sys.path.insert(0, str(ROOT / "agents" / "python"))
+import baton  # noqa: E402  (the path is set just above)
 
 SERVER = "192.0.2.3"  # an address of this host that only the server has
 WHY_NOT = hosts.move()
@@ -100,6 +106,53 @@ class Apart(test_fleet.Elsewhere, BatonTest):
         self.reach(True)
         self.assertEqual(self.one.process.wait(60), 75, self.one.log())
         self.end(done, runs, 2)
+
+    def test_clients_of_a_leader_that_is_cut_off_from_the_server_turn_to_the_next(self):
+        way = dict(zip(self.one.way[::2], map(str, self.one.way[1::2])))
+        remote = baton.Remote(way["--connect"], ca=way["--ca"], cert=way["--cert"], credential=self.one.credential[1])
+        python = baton.Client(remote=remote, patience=60)
+        self.addCleanup(python.close)
+        follows = subprocess.Popen([*map(str, [BIN / "baton", "events", "--follow", "--json", *self.one.way, "--credential", self.one.credential[1]])],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(follows.wait)
+        self.addCleanup(follows.kill)
+        self.submit(echo("before"))
+        self.assertEqual(len(python.request("plan.list")["plans"]), 1)
+        heard = []
+
+        def listen():
+            heard.extend((time.monotonic(), json.loads(line)) for line in follows.stdout)
+        threading.Thread(target=listen, daemon=True).start()
+        until(lambda: any(e["type"] == "plan_completed" for _, e in heard), 20, "it follows")
+        self.reach(False)
+        cut, took = time.monotonic(), {}
+
+        def once(name, ask):
+            while name not in took:
+                if ask():
+                    took[name] = time.monotonic() - cut
+                time.sleep(0.1)
+        threads = [threading.Thread(target=once, args=a, daemon=True) for a in (
+            ("baton", lambda: self.client("status").returncode == 0), ("baton.py", lambda: python.request("plan.list")),
+            ("leads", self.two.leads))]
+        time.sleep(0.5)  # the leader has seen it: it answers that its storage is away
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(40)
+        plan = self.two.submit_soon(echo("after"))
+        until(lambda: any(e.get("planId") == plan for _, e in heard), 20, "who follows hears of it\n" + self.two.log())
+        first = next(t for t, e in heard if t > cut)
+        took["events --follow"] = first - cut
+        print("answers of the next leader after the cut, with a lease of %g s: %s" % (
+            LEASE, ", ".join("%s %.2f s" % one for one in sorted(took.items()))), flush=True)
+        self.assertEqual(self.one.process.poll(), None)  # it waits, and does nothing
+        for name, seconds in took.items():
+            self.assertLess(seconds, max(took["leads"], LEASE) + 2 + 4, name)  # a busy machine with sanitizers
+        seqs = [e["seq"] for _, e in heard]
+        self.assertEqual(seqs, list(range(1, len(seqs) + 1)))
+        self.reach(True)
+        self.assertEqual(self.one.process.wait(60), 75, self.one.log())
 
     def test_a_cut_that_is_shorter_than_the_lease_moves_nothing(self):
         done, runs = self.begin()

@@ -6,8 +6,9 @@
 #include "protocol/base/shard.h"
 #include "protocol/wire/shard_route.h"
 #include "supervisor/api/api.h"
+#include "supervisor/engine/access.h"
 
-enum { MAP_BYTES = 128 * 1024, DETAILS_BYTES = 1024 };
+enum { MAP_BYTES = 128 * 1024, DETAILS_BYTES = 1024, KEY_BYTES = 1024 };
 
 /* The map as the node last wrote it. An empty document: there is none. */
 static struct doc read_map(const struct engine *engine, struct buf *packed)
@@ -104,9 +105,64 @@ static void refuse_moved(struct engine *engine, struct request *rq, uint32_t sha
     buf_done(&packed);
 }
 
+/* Whether the key lives in that shard: as it was sent, or as it is stored for a sender who has
+ * names of its own. */
+static enum bt_code lives_at(struct engine *engine, const struct request *rq, uint32_t shard,
+                             enum shard_key kind, struct str key, bool *ret, struct bt_error *err)
+{
+    static const enum journal_key kinds[] = {[SHARD_KEY_SESSION] = JOURNAL_KEY_SESSION,
+                                             [SHARD_KEY_RUNNING] = JOURNAL_KEY_RUNNING,
+                                             [SHARD_KEY_CLIENT] = JOURNAL_KEY_CLIENT,
+                                             [SHARD_KEY_NAME] = JOURNAL_KEY_NAME};
+    struct journal *journal = engine_journal(engine);
+    char own[ACCESS_NAME_MAX + 1];
+    struct buf stored;
+    enum bt_code code;
+
+    buf_init(&stored, KEY_BYTES);
+    if (kind == SHARD_KEY_CLIENT) {
+        access_client_key(rq->who, key, &stored);
+    } else if (kind != SHARD_KEY_RUNNING) {
+        access_own_name(rq->who, key, own);
+        buf_add_cstr(&stored, own);
+    }
+    code = journal_key_is_at(journal, shard, kinds[kind], key, ret, err);
+    if (code == BT_OK && !*ret && stored.len > 0 && !str_eq(buf_str(&stored), key)) {
+        code = journal_key_is_at(journal, shard, kinds[kind], buf_str(&stored), ret, err);
+    }
+    buf_done(&stored);
+    return code;
+}
+
+/* Of a fleet that has grown: a key of before may live where an older number of shards says. */
+static enum bt_code find_older(struct engine *engine, const struct request *rq, int *io_shard,
+                               struct bt_error *err)
+{
+    const uint32_t *maps;
+    const uint32_t n = journal_maps(engine_journal(engine), &maps);
+    enum shard_key kind = SHARD_KEY_NONE;
+    enum bt_code code = BT_OK;
+    bool found = false;
+    struct str key;
+
+    if (n == 0) {
+        return BT_OK;
+    }
+    key = shard_key_of_request(rq->env.type, (struct doc){rq->reader.body, rq->reader.len}, &kind);
+    for (uint32_t i = 0; i < n && key.len > 0 && code == BT_OK && !found; i++) {
+        const uint32_t older = shard_of_key(key, maps[i]);
+        if ((int)older != *io_shard) {
+            code = lives_at(engine, rq, older, kind, key, &found, err);
+            *io_shard = found ? (int)older : *io_shard;
+        }
+    }
+    return code;
+}
+
 bool shards_have(struct engine *engine, struct request *rq)
 {
     const struct engine_options *opt = engine_options(engine);
+    struct bt_error err;
     int shard;
 
     if (opt->shards < 2) {
@@ -120,6 +176,10 @@ bool shards_have(struct engine *engine, struct request *rq)
     }
     shard =
         shard_of_request(rq->env.type, (struct doc){rq->reader.body, rq->reader.len}, opt->shards);
+    if (shard >= 0 && find_older(engine, rq, &shard, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        return false;
+    }
     if (shard < 0 || (uint32_t)shard == opt->shard) {
         return true;
     }

@@ -26,7 +26,7 @@ static const struct cli_option webhook_options[] = {
 
 static const struct cli_option fleet_options[] = {
     {"config", "FILE", "configuration, instead of the user's file"},
-    {"shards", "N", "parts that work beside each other, 1 to 64 (init; 1)"},
+    {"shards", "N", "parts that work beside each other, 1 to 64 (init; 1), or more of them (grow)"},
     {NULL, NULL, NULL},
 };
 
@@ -63,19 +63,21 @@ const struct cli_verb remote_verbs[] = {
      .args_max = 2,
      .run = verb_context},
     {.name = "fleet",
-     .args = "init|status | move SHARD NODE | drain NODE [URL]",
+     .args = "init|status|grow|finalize | move SHARD NODE | drain NODE [URL]",
      .brief = "make the journal that several daemons share, and see who leads",
-     .text = "Several `batond --fleet URL` have one journal on PostgreSQL: one leads, the others "
-             "wait. Init makes its tables, or brings them to this version; with --shards the "
-             "journal has parts, which the daemons share out. Move gives a shard to a node, drain "
-             "all of one to the others. Each prints who leads "
-             "and what is missing, and ends with 3 when something is. URL is "
-             "postgresql://HOST/DATABASE without a password, which "
-             "libpq takes from ~/.pgpass; else `fleet.url` of the configuration.",
+     .text =
+         "Several `batond --fleet URL` have one journal on PostgreSQL: one leads, the others "
+         "wait. Init makes its tables, or brings them to this version; with --shards the "
+         "journal has parts, which the daemons share out. Move gives a shard to a node, drain "
+         "all of one to the others. Grow makes more parts. Finalize lets nodes use what an older "
+         "program does not know, once all nodes have this version. Each prints who leads "
+         "and what is missing, and ends with 3 when something is. URL is "
+         "postgresql://HOST/DATABASE without a password, which "
+         "libpq takes from ~/.pgpass; else `fleet.url` of the configuration.",
      .options = fleet_options,
      .examples = {{"baton fleet init postgresql://db1,db2/baton", "make the tables"},
-                  {"baton fleet status", "of the fleet in the configuration"},
-                  {"baton fleet move 3 beta", "the node beta leads shard 3"}},
+                  {"baton fleet move 3 beta", "the node beta leads shard 3"},
+                  {"baton fleet grow --shards 16", "8 shards become 16"}},
      .exits = {CLI_UNREACHABLE, CLI_FAILED, CLI_NOT_FOUND},
      .args_min = 1,
      .args_max = 4,

@@ -25,7 +25,7 @@ static const struct cli_option events_options[] = {
     {"follow", NULL, "continue with live events; of a plan until it has ended"},
     {"tail", "N", "of what has happened only the last N"},
     {"since", "TIME", "only from this time on: 5m ago, 14:30, 2026-01-31T13:30:00Z"},
-    {"after", "SEQ", "only events with a higher sequence number; of a fleet, S0=SEQ;S1=SEQ"},
+    {"after", "SEQ", "only events with a higher number, or SEQ:EVENTID; of a fleet, S0=SEQ;S1=SEQ"},
     {"type", "TYPE[,TYPE]", "only these types"},
     {"limit", "N", "stop after so many events"},
     {"vocabulary", "VOCABULARY", "translate to this vocabulary (listed below); prints JSON"},

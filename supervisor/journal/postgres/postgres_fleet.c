@@ -22,9 +22,9 @@ static int64_t number_at(const PGresult *r, int row, int column)
 static PGresult *ask(struct journal_look *l, const char *sql, const char *const *texts, int n,
                      struct bt_error *err)
 {
-    enum { TEXTS_MAX = 2 };
-    static const Oid types[TEXTS_MAX] = {17, 17}; /* bytea */
-    static const int binary[TEXTS_MAX] = {1, 1};
+    enum { TEXTS_MAX = 4 };
+    static const Oid types[TEXTS_MAX] = {17, 17, 17, 17}; /* bytea */
+    static const int binary[TEXTS_MAX] = {1, 1, 1, 1};
     int lengths[TEXTS_MAX] = {0};
     PGresult *r;
     ExecStatusType status;
@@ -87,19 +87,22 @@ enum bt_code journal_look_wait(struct journal_look *l, const char *node, int64_t
 }
 
 /* Shorter than the lease of a shard, so that a node that was lost is known to be when its shards
- * are free. */
+ * are free. `said`: an older program that goes on under this name writes lease_until alone. */
 enum bt_code journal_look_beat(struct journal_look *l, const char *node, const char *places,
-                               struct bt_error *err)
+                               const char *config, struct bt_error *err)
 {
-    const char *const texts[] = {node, places};
+    const char *const texts[] = {node, places, BATON_VERSION, config};
     char sql[SQL_LEN];
 
-    (void)snprintf(sql, sizeof sql,
-                   "INSERT INTO baton.nodes(node, places, lease_until) VALUES($1, $2, "
-                   "clock_timestamp() + interval '%" PRIu32 " milliseconds') ON CONFLICT (node) DO "
-                   "UPDATE SET places = excluded.places, lease_until = excluded.lease_until",
-                   l->lease_ms * 2 / 3);
-    return tell(l, sql, texts, 2, err);
+    (void)snprintf(
+        sql, sizeof sql,
+        "WITH t AS MATERIALIZED (SELECT clock_timestamp() + interval '%" PRIu32
+        " milliseconds' AS at) INSERT INTO baton.nodes(node, places, lease_until, said, version, "
+        "knows, config) SELECT $1, $2, at, at, $3, %d, $4 FROM t ON CONFLICT (node) DO UPDATE SET "
+        "places = excluded.places, lease_until = excluded.lease_until, said = excluded.said, "
+        "version = excluded.version, knows = excluded.knows, config = excluded.config",
+        l->lease_ms * 2 / 3, PG_FORMAT);
+    return tell(l, sql, texts, 4, err);
 }
 
 enum bt_code journal_look_leave(struct journal_look *l, const char *node, struct bt_error *err)
@@ -139,13 +142,20 @@ enum bt_code journal_look_shards(struct journal_look *l, struct journal_shard *r
     return BT_OK;
 }
 
+/* What a node has said counts while it is that of its newest beat. Who leads is alive, too: with
+ * one shard the leader does not beat. */
 enum bt_code journal_look_nodes(struct journal_look *l, struct journal_node *ret, uint32_t max,
                                 uint32_t *ret_n, struct bt_error *err)
 {
-    PGresult *r = pg_look_query(l,
-                                "SELECT encode(node, 'escape'), " PG_GOES_ON ", draining, "
-                                "convert_from(places, 'UTF8') FROM baton.nodes ORDER BY 1",
-                                err);
+    PGresult *r = pg_look_query(
+        l,
+        "SELECT encode(n.node, 'escape'), " PG_GOES_ON " OR EXISTS (SELECT 1 "
+        "FROM baton.shards s WHERE s.owner = n.node AND " PG_GOES_ON "), "
+        "draining, convert_from(places, 'UTF8'), CASE WHEN said = lease_until THEN "
+        "encode(version, 'escape') ELSE '' END, CASE WHEN said = lease_until THEN knows ELSE 2 "
+        "END, CASE WHEN said = lease_until THEN encode(config, 'escape') ELSE '' END FROM "
+        "baton.nodes n ORDER BY 1",
+        err);
 
     *ret_n = 0;
     if (r == NULL) {
@@ -155,8 +165,11 @@ enum bt_code journal_look_nodes(struct journal_look *l, struct journal_node *ret
         struct journal_node *n = &ret[(*ret_n)++];
         *n = (struct journal_node){.alive = PQgetvalue(r, i, 1)[0] == 't',
                                    .draining = PQgetvalue(r, i, 2)[0] == 't',
-                                   .places = strdup(PQgetvalue(r, i, 3))};
+                                   .places = strdup(PQgetvalue(r, i, 3)),
+                                   .knows = (int)number_at(r, i, 5)};
         (void)snprintf(n->node, sizeof n->node, "%s", PQgetvalue(r, i, 0));
+        (void)snprintf(n->version, sizeof n->version, "%s", PQgetvalue(r, i, 4));
+        (void)snprintf(n->config, sizeof n->config, "%s", PQgetvalue(r, i, 6));
     }
     PQclear(r);
     return BT_OK;

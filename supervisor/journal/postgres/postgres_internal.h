@@ -4,6 +4,7 @@
 
 #include <libpq-fe.h>
 
+#include "supervisor/journal/owner.h"
 #include "supervisor/journal/sql.h"
 
 enum {
@@ -19,6 +20,9 @@ enum {
     PG_LEASE_MIN_MS = 100,
     PG_QUEUE_MAX = 256 * 1024 * 1024
 };
+
+/* Of a connection that looks: programs before format 3 said "baton-look". */
+#define PG_LOOK_NAME "baton-look/3"
 
 #define PG_NOT_REPLICATED                                                                          \
     "durability \"replicated\" needs a synchronous standby, and synchronous_standby_names of "     \
@@ -88,6 +92,9 @@ struct pg_journal {
     uint32_t ahead_at; /* answers of the pipeline that reads ahead; ahead_n: it is another one */
     /* ownership */
     uint32_t shard;
+    uint32_t shards; /* that the caller believes in; 0 = not said */
+    char config[JOURNAL_CONFIG_MAX + 1];
+    char before[PG_NODE_MAX + 1]; /* who led it before; "" = nobody */
     uint64_t epoch;
     bool replicated;  /* commits wait for a standby, and that is checked */
     uint64_t checked; /* when, ms of CLOCK_BOOTTIME */
@@ -160,6 +167,23 @@ BT_MUST_CHECK enum bt_code pg_migrate(PGconn *conn, struct bt_error *err);
 /* The same, and makes so many shards (0: what there is) of a fleet that nobody has led yet.
  * BT_CONFLICT: it has another number of them. */
 BT_MUST_CHECK enum bt_code pg_migrate_to(PGconn *conn, uint32_t shards, struct bt_error *err);
+/* Within a transaction: the tables as pg_migrate makes them, with fleet locked; one more shard. */
+BT_MUST_CHECK enum bt_code pg_migrate_in(PGconn *conn, struct bt_error *err);
+BT_MUST_CHECK enum bt_code pg_make_shard(PGconn *conn, uint32_t shard, struct bt_error *err);
+/* Runs it; *ret, when not NULL, is the number that it returns, -1 = none. */
+BT_MUST_CHECK enum bt_code pg_run(PGconn *conn, const char *sql, int *ret, struct bt_error *err);
+
+/* ---- postgres_grow.c: more shards, and the format ---- */
+/* base.maps: the older numbers of shards that still count. BT_IO: there are other shards than the
+ * caller believes. */
+BT_MUST_CHECK enum bt_code pg_find_maps(struct pg_journal *p, struct bt_error *err);
+enum bt_code pg_key_is_at(struct journal *j, uint32_t shard, enum journal_key kind, struct str key,
+                          bool *ret, struct bt_error *err);
+/* Tells the others what this program is, and notes when who led before has another configuration.
+ */
+BT_MUST_CHECK enum bt_code pg_introduce(struct pg_journal *p, struct bt_error *err);
+/* BT_IO: the format is one that this program does not know, since it opened the journal. */
+BT_MUST_CHECK enum bt_code pg_check_format(struct pg_journal *p, struct bt_error *err);
 
 /* ---- postgres_look.c ---- */
 /* NULL: *err. The caller clears it. */

@@ -83,12 +83,16 @@ static bool end_old_owner(struct pg_journal *p, bool *ret)
 
     (void)snprintf(sql, sizeof sql,
                    "SELECT (SELECT count(%s) FROM pg_stat_activity a WHERE a.pid = s.backend AND "
-                   "a.pid <> pg_backend_pid() AND a.application_name LIKE 'baton/%%') "
+                   "a.pid <> pg_backend_pid() AND a.application_name LIKE 'baton/%%'), owner "
                    "FROM baton.shards s WHERE shard = %" PRIu32 " AND NOT %s",
                    MUTANT(OWNER_NOT_ENDED) ? "1" : "pg_terminate_backend(a.pid)", p->shard,
                    goes_on());
     ok = pg_send_text(p, sql) && pg_sync(p);
     *ret = ok && PQntuples(p->result) == 1;
+    if (*ret) {
+        (void)snprintf(p->before, sizeof p->before, "%.*s", PQgetlength(p->result, 0, 1),
+                       PQgetvalue(p->result, 0, 1));
+    }
     return ok;
 }
 

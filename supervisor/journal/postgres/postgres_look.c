@@ -27,7 +27,7 @@ enum bt_code journal_look_open(const char *url, uint32_t lease_ms, uint32_t shar
     }
     l->shard = shard;
     l->lease_ms = lease_ms == 0 ? PG_LEASE_MS : lease_ms;
-    code = pg_connect(url, "baton-look", lease_ms == 0 ? PG_LEASE_MS : lease_ms, &l->conn, err);
+    code = pg_connect(url, PG_LOOK_NAME, lease_ms == 0 ? PG_LEASE_MS : lease_ms, &l->conn, err);
     if (code != BT_OK) {
         journal_look_close(l);
         return code;
@@ -70,7 +70,8 @@ static enum bt_code look_at_server(struct journal_look *l, struct journal_owner 
                                 "SELECT current_setting('server_version'), "
                                 "current_setting('synchronous_standby_names'), "
                                 "to_regclass('baton.fleet') IS NOT NULL AND "
-                                "to_regclass('baton.shards') IS NOT NULL",
+                                "to_regclass('baton.shards') IS NOT NULL, "
+                                "to_regclass('baton.rewinds') IS NOT NULL",
                                 err);
 
     if (r == NULL) {
@@ -79,6 +80,7 @@ static enum bt_code look_at_server(struct journal_look *l, struct journal_owner 
     (void)snprintf(ret->server, sizeof ret->server, "%s", PQgetvalue(r, 0, 0));
     (void)snprintf(ret->standbys, sizeof ret->standbys, "%s", PQgetvalue(r, 0, 1));
     *ret_there = PQgetvalue(r, 0, 2)[0] == 't';
+    ret->tables = PQgetvalue(r, 0, 3)[0] == 't' ? PG_FORMAT : 0;
     PQclear(r);
     return BT_OK;
 }
@@ -117,6 +119,7 @@ enum bt_code journal_look(struct journal_look *l, struct journal_owner *ret, str
         ret->lease_left_ms = number_of(r, 4);
         ret->connected = PQgetvalue(r, 0, 5)[0] == 't';
         ret->shards = (uint32_t)number_of(r, 6);
+        ret->tables = ret->tables > ret->format ? ret->tables : ret->format;
     }
     PQclear(r);
     return BT_OK;
@@ -124,14 +127,14 @@ enum bt_code journal_look(struct journal_look *l, struct journal_owner *ret, str
 
 enum bt_code journal_look_init(struct journal_look *l, uint32_t shards, struct bt_error *err)
 {
+    return pg_migrate_to(l->conn, shards, err);
+}
+
+enum bt_code journal_look_expand(struct journal_look *l, struct bt_error *err)
+{
     struct journal_owner now;
     enum bt_code code = journal_look(l, &now, err);
 
-    if (code == BT_OK && now.format != 0 && now.format < PG_FORMAT && now.lease_left_ms > 0) {
-        code = err_set(err, BT_CONFLICT,
-                       "the journal has format %d, and the node \"%s\" owns it: stop all nodes "
-                       "before format %d is made",
-                       now.format, now.node, PG_FORMAT);
-    }
-    return code == BT_OK ? pg_migrate_to(l->conn, shards, err) : code;
+    return code == BT_OK && now.format > 0 && now.tables < PG_FORMAT ? pg_migrate(l->conn, err)
+                                                                     : code;
 }

@@ -127,6 +127,7 @@ static const struct journal_ops PG_OPS = {
     .hold = pg_hold,
     .rewound_told = pg_rewound_told,
     .parted = pg_parted,
+    .key_is_at = pg_key_is_at,
 };
 
 static enum bt_code open_server(struct pg_journal *p, const char *url, struct bt_error *err)
@@ -159,6 +160,8 @@ static enum bt_code open_server(struct pg_journal *p, const char *url, struct bt
     }
     code = code == BT_OK ? load(p, err) : code;
     code = code == BT_OK ? pg_find_rewound(p, err) : code;
+    code = code == BT_OK ? pg_find_maps(p, err) : code;
+    code = code == BT_OK ? pg_introduce(p, err) : code;
     p->rides = code == BT_OK;
     return code;
 }
@@ -187,6 +190,8 @@ enum bt_code journal_open_postgres(const char *url, const struct journal_options
     p->sql.base.ops = &PG_OPS;
     p->sql.engine = &PG_ENGINE;
     p->shard = opt->shard;
+    p->shards = opt->shards;
+    (void)snprintf(p->config, sizeof p->config, "%s", opt->config != NULL ? opt->config : "");
     p->replicated = opt->durability == DURABILITY_REPLICATED;
     p->lease_ms = opt->lease_ms == 0                ? PG_LEASE_MS
                   : opt->lease_ms < PG_LEASE_MIN_MS ? PG_LEASE_MIN_MS

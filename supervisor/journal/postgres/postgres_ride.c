@@ -154,6 +154,7 @@ static enum bt_code attempt(struct pg_journal *p, uint64_t *ret_pos, struct bt_e
     if (code == BT_OK && (!pg_send_text(p, sql) || !pg_sync(p))) {
         code = pg_failed(p, "cannot set PostgreSQL up", err);
     }
+    code = code == BT_OK ? pg_check_format(p, err) : code;
     code = code == BT_OK ? take_next(p, ret_pos, err) : code;
     code = code == BT_OK ? pg_fence_prepare(p, err) : code;
     return code == BT_OK ? pg_statements_prepare(p, err) : code;

@@ -117,7 +117,7 @@ static const struct {
      "CREATE TABLE baton.maps(shards int PRIMARY KEY, until bigint NOT NULL);"},
 };
 
-static enum bt_code run(PGconn *conn, const char *sql, int *ret, struct bt_error *err)
+enum bt_code pg_run(PGconn *conn, const char *sql, int *ret, struct bt_error *err)
 {
     PGresult *r = PQexec(conn, sql);
     const ExecStatusType status = PQresultStatus(r);
@@ -140,10 +140,10 @@ static enum bt_code enter_shard(PGconn *conn, uint32_t shard, bool make, struct 
 
     if (make) {
         (void)snprintf(sql, sizeof sql, "CREATE SCHEMA IF NOT EXISTS baton_s%" PRIu32, shard);
-        code = run(conn, sql, NULL, err);
+        code = pg_run(conn, sql, NULL, err);
     }
     (void)snprintf(sql, sizeof sql, "SET LOCAL search_path = baton_s%" PRIu32, shard);
-    return code == BT_OK ? run(conn, sql, NULL, err) : code;
+    return code == BT_OK ? pg_run(conn, sql, NULL, err) : code;
 }
 
 /* The steps of one shard that come after the format. */
@@ -153,7 +153,7 @@ static enum bt_code migrate_shard(PGconn *conn, uint32_t shard, int format, stru
 
     for (size_t i = 0; code == BT_OK && i < sizeof MIGRATIONS / sizeof MIGRATIONS[0]; i++) {
         if (MIGRATIONS[i].scope == SHARD && MIGRATIONS[i].format > format) {
-            code = run(conn, MIGRATIONS[i].sql, NULL, err);
+            code = pg_run(conn, MIGRATIONS[i].sql, NULL, err);
         }
     }
     return code;
@@ -166,10 +166,10 @@ static enum bt_code migrate_fleet(PGconn *conn, int format, struct bt_error *err
 
     for (size_t i = 0; code == BT_OK && i < sizeof MIGRATIONS / sizeof MIGRATIONS[0]; i++) {
         if (MIGRATIONS[i].scope == FLEET && MIGRATIONS[i].format > format) {
-            code = run(conn, MIGRATIONS[i].sql, NULL, err);
+            code = pg_run(conn, MIGRATIONS[i].sql, NULL, err);
         }
     }
-    code = code == BT_OK ? run(conn, "SELECT count(*) FROM baton.shards", &shards, err) : code;
+    code = code == BT_OK ? pg_run(conn, "SELECT count(*) FROM baton.shards", &shards, err) : code;
     for (int n = 0; code == BT_OK && format < PG_FORMAT && n < shards; n++) {
         code = migrate_shard(conn, (uint32_t)n, format, err);
     }
@@ -177,38 +177,38 @@ static enum bt_code migrate_fleet(PGconn *conn, int format, struct bt_error *err
 }
 
 /* A blob's id has its shard above SHARD_BLOB_BITS. */
-static enum bt_code make_shard(PGconn *conn, uint32_t shard, struct bt_error *err)
+enum bt_code pg_make_shard(PGconn *conn, uint32_t shard, struct bt_error *err)
 {
     char sql[SQL_LEN];
     enum bt_code code;
 
     (void)snprintf(sql, sizeof sql, "INSERT INTO baton.shards(shard) VALUES(%" PRIu32 ")", shard);
-    code = run(conn, sql, NULL, err);
+    code = pg_run(conn, sql, NULL, err);
     code = code == BT_OK ? migrate_shard(conn, shard, 0, err) : code;
     (void)snprintf(sql, sizeof sql, "UPDATE meta SET value = %" PRIu32 "::bigint << %d",
                    MUTANT(BLOBS_OF_NO_SHARD) ? 0 : shard, SHARD_BLOB_BITS);
-    return code == BT_OK ? run(conn, sql, NULL, err) : code;
+    return code == BT_OK ? pg_run(conn, sql, NULL, err) : code;
 }
 
-/* An id names its shard, and a key is looked up where its hash says: their number may not change
- * once there are plans. */
+/* An id names its shard, and a key is looked up where its hash says: once there are plans their
+ * number changes only by journal_look_grow. */
 static enum bt_code make_shards(PGconn *conn, uint32_t want, struct bt_error *err)
 {
     int have = 0;
     int led = 0;
-    enum bt_code code = run(conn, "SELECT count(*) FROM baton.shards", &have, err);
+    enum bt_code code = pg_run(conn, "SELECT count(*) FROM baton.shards", &have, err);
 
     if (code == BT_OK) {
-        code = run(conn, "SELECT count(*) FROM baton.shards WHERE epoch > 0", &led, err);
+        code = pg_run(conn, "SELECT count(*) FROM baton.shards WHERE epoch > 0", &led, err);
     }
     if (code == BT_OK && want != (uint32_t)have && (led > 0 || want < (uint32_t)have)) {
         return err_set(err, BT_CONFLICT,
-                       "this fleet has %d shards, and its plans are named by them: their number "
-                       "does not change; make another database for %" PRIu32,
+                       "this fleet has %d shards, not %" PRIu32
+                       ": for more of them baton fleet grow --shards N; they never get fewer",
                        have, want);
     }
     for (uint32_t n = (uint32_t)have; code == BT_OK && n < want; n++) {
-        code = make_shard(conn, n, err);
+        code = pg_make_shard(conn, n, err);
     }
     return code;
 }
@@ -218,19 +218,20 @@ static enum bt_code find_made(PGconn *conn, int *io, struct bt_error *err)
 {
     int known = 0;
     int tables = 0;
-    enum bt_code code = run(conn,
-                            "SELECT count(*) FROM pg_attribute WHERE attrelid = "
-                            "'baton.fleet'::regclass AND attname = 'tables' AND NOT attisdropped",
-                            &known, err);
+    enum bt_code code =
+        pg_run(conn,
+               "SELECT count(*) FROM pg_attribute WHERE attrelid = "
+               "'baton.fleet'::regclass AND attname = 'tables' AND NOT attisdropped",
+               &known, err);
 
     if (code == BT_OK && known > 0) {
-        code = run(conn, "SELECT tables FROM baton.fleet", &tables, err);
+        code = pg_run(conn, "SELECT tables FROM baton.fleet", &tables, err);
     }
     *io = tables > *io ? tables : *io;
     return code;
 }
 
-static enum bt_code migrate(PGconn *conn, struct bt_error *err)
+enum bt_code pg_migrate_in(PGconn *conn, struct bt_error *err)
 {
     char sql[SQL_LEN];
     int format = 0;
@@ -239,17 +240,17 @@ static enum bt_code migrate(PGconn *conn, struct bt_error *err)
 
     /* Two nodes that begin at once: one makes the tables, the other waits. */
     (void)snprintf(sql, sizeof sql, "SELECT 1 FROM (SELECT pg_advisory_xact_lock(%d)) l", LOCK);
-    code = run(conn, sql, NULL, err);
+    code = pg_run(conn, sql, NULL, err);
     if (code == BT_OK) {
-        code = run(conn,
-                   "CREATE SCHEMA IF NOT EXISTS baton;"
-                   "CREATE TABLE IF NOT EXISTS baton.fleet(one int PRIMARY KEY DEFAULT 1 CHECK "
-                   "(one = 1), format int NOT NULL);"
-                   "INSERT INTO baton.fleet(format) VALUES(0) ON CONFLICT DO NOTHING",
-                   NULL, err);
+        code = pg_run(conn,
+                      "CREATE SCHEMA IF NOT EXISTS baton;"
+                      "CREATE TABLE IF NOT EXISTS baton.fleet(one int PRIMARY KEY DEFAULT 1 CHECK "
+                      "(one = 1), format int NOT NULL);"
+                      "INSERT INTO baton.fleet(format) VALUES(0) ON CONFLICT DO NOTHING",
+                      NULL, err);
     }
     if (code == BT_OK) {
-        code = run(conn, "SELECT format FROM baton.fleet FOR UPDATE", &format, err);
+        code = pg_run(conn, "SELECT format FROM baton.fleet FOR UPDATE", &format, err);
     }
     if (code == BT_OK && (format < 0 || format > PG_FORMAT)) {
         code = err_set(err, BT_INVALID,
@@ -263,7 +264,7 @@ static enum bt_code migrate(PGconn *conn, struct bt_error *err)
     if (code == BT_OK && made < PG_FORMAT) { /* the format stays for older nodes: pg_finalize */
         (void)snprintf(sql, sizeof sql, "UPDATE baton.fleet SET tables = %d, format = %d",
                        PG_FORMAT, format < ADDS_FROM - 1 ? PG_FORMAT : format);
-        code = run(conn, sql, NULL, err);
+        code = pg_run(conn, sql, NULL, err);
     }
     return code;
 }
@@ -275,16 +276,16 @@ enum bt_code pg_migrate(PGconn *conn, struct bt_error *err)
 
 enum bt_code pg_migrate_to(PGconn *conn, uint32_t shards, struct bt_error *err)
 {
-    enum bt_code code = run(conn, "BEGIN", NULL, err);
+    enum bt_code code = pg_run(conn, "BEGIN", NULL, err);
 
     if (code == BT_OK) {
-        code = migrate(conn, err);
+        code = pg_migrate_in(conn, err);
     }
     if (code == BT_OK && shards > 0) {
         code = make_shards(conn, shards, err);
     }
     if (code == BT_OK) {
-        return run(conn, "COMMIT", NULL, err);
+        return pg_run(conn, "COMMIT", NULL, err);
     }
     PQclear(PQexec(conn, "ROLLBACK"));
     return code;

@@ -47,7 +47,7 @@ static void alive(const char *node)
     struct journal_look *l = look(0);
     struct bt_error err;
 
-    assert_ok(journal_look_beat(l, node, "[]", &err), err);
+    assert_ok(journal_look_beat(l, node, "[]", "", &err), err);
     journal_look_close(l);
 }
 

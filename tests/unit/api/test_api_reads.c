@@ -67,7 +67,7 @@ static void a_cursor_whose_event_is_another_one_is_refused(void **state)
     seq = journal_committed_seq(h->journal);
     (void)snprintf(
         last, sizeof last, "%s",
-        house_get(house_ok(h, "events.read", "'fromSeq':1,'limit':1000"), "lastEventId"));
+        house_get(h, house_ok(h, "events.read", "'fromSeq':1,'limit':1000"), "lastEventId"));
     assert_int_equal(strlen(last), 36);
     house_says(h,
                house_ok(h, "events.read", "'fromSeq':%llu,'afterEventId':'%s'",

@@ -1,6 +1,7 @@
 /* fleet: the journal that several daemons share: make its tables, see who leads, and move shards.
  */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +18,14 @@
 #include "supervisor/journal/owner.h"
 
 enum { NOTES_BYTES = 1024 * 1024, VERSION_MIN = 15, DECIMAL = 10, MISSING_MAX = 3, LINE_MAX = 400 };
-enum { NODES_MAX = 64 };
+enum { NODES_MAX = 64, WARNINGS_MAX = 8 };
 
 struct fleet_view {
     const struct config_fleet *config;
     struct journal_owner now;
     char missing[MISSING_MAX][LINE_MAX];
-    uint32_t missing_n;
+    char warnings[WARNINGS_MAX][LINE_MAX];
+    uint32_t missing_n, warnings_n;
     /* of several shards */
     struct journal_shard shards[SHARDS_MAX];
     struct journal_node nodes[NODES_MAX];
@@ -59,6 +61,46 @@ static void find_missing(struct fleet_view *v)
     }
 }
 
+static BT_PRINTF(2, 3) void warn(struct fleet_view *v, const char *fmt, ...)
+{
+    va_list args;
+
+    if (v->warnings_n < WARNINGS_MAX) {
+        va_start(args, fmt);
+        (void)vsnprintf(v->warnings[v->warnings_n++], LINE_MAX, fmt, args);
+        va_end(args);
+    }
+}
+
+/* What is no obstacle, and should not stay so. */
+static void find_warnings(struct fleet_view *v)
+{
+    const struct journal_node *first = NULL;
+
+    for (uint32_t i = 0; i < v->nodes_n; i++) {
+        const struct journal_node *n = &v->nodes[i];
+        if (!n->alive) {
+            continue;
+        }
+        if (n->knows < v->now.format) {
+            warn(v, "%s is of an older program, which opens no shard of format %d: upgrade it",
+                 n->node, v->now.format);
+        }
+        if (n->config[0] != 0 && first == NULL) {
+            first = n;
+        } else if (n->config[0] != 0 && strcmp(n->config, first->config) != 0) {
+            warn(v, "%s has another configuration than %s: see baton config show on both", n->node,
+                 first->node);
+        }
+    }
+    if (v->now.format > 0 && v->now.format < v->now.tables) {
+        warn(v,
+             "programs of format %d may still lead; when all hosts have this version: baton "
+             "fleet finalize",
+             v->now.format);
+    }
+}
+
 static uint32_t led_by(const struct fleet_view *v, const char *node)
 {
     uint32_t n = 0;
@@ -74,12 +116,38 @@ static const char *state_of(const struct journal_node *n)
     return !n->alive ? "gone" : n->draining ? "drains" : "alive";
 }
 
+/* What a fleet of one shard and one of several have both. */
+static void add_common(const struct fleet_view *v, cJSON *o)
+{
+    cJSON *nodes = cJSON_AddArrayToObject(o, "nodes");
+    cJSON *missing = cJSON_AddArrayToObject(o, "missing");
+    cJSON *warnings = cJSON_AddArrayToObject(o, "warnings");
+
+    for (uint32_t i = 0; i < v->nodes_n; i++) {
+        cJSON *one = cli_fields("node", v->nodes[i].node);
+        (void)cJSON_AddStringToObject(one, "state", state_of(&v->nodes[i]));
+        (void)cJSON_AddNumberToObject(one, "leads", led_by(v, v->nodes[i].node));
+        (void)cJSON_AddStringToObject(one, "version", v->nodes[i].version);
+        (void)cJSON_AddNumberToObject(one, "formatKnown", v->nodes[i].knows);
+        (void)cJSON_AddStringToObject(one, "config", v->nodes[i].config);
+        (void)cJSON_AddItemToArray(nodes, one);
+    }
+    for (uint32_t i = 0; i < v->missing_n; i++) {
+        (void)cJSON_AddItemToArray(missing, cJSON_CreateString(v->missing[i]));
+    }
+    for (uint32_t i = 0; i < v->warnings_n; i++) {
+        (void)cJSON_AddItemToArray(warnings, cJSON_CreateString(v->warnings[i]));
+    }
+    (void)cJSON_AddNumberToObject(o, "format", v->now.format);
+    (void)cJSON_AddNumberToObject(o, "formatKnown", v->now.format_known);
+    (void)cJSON_AddStringToObject(o, "server", v->now.server);
+    (void)cJSON_AddStringToObject(o, "synchronousStandbyNames", v->now.standbys);
+}
+
 static void show_json_shards(const struct fleet_view *v)
 {
     cJSON *o = cJSON_CreateObject();
     cJSON *shards = cJSON_AddArrayToObject(o, "shards");
-    cJSON *nodes = cJSON_AddArrayToObject(o, "nodes");
-    cJSON *missing = cJSON_AddArrayToObject(o, "missing");
 
     for (uint32_t i = 0; i < v->shards_n; i++) {
         cJSON *one = cli_fields("leader", v->shards[i].led ? v->shards[i].node : "");
@@ -93,19 +161,7 @@ static void show_json_shards(const struct fleet_view *v)
         }
         (void)cJSON_AddItemToArray(shards, one);
     }
-    for (uint32_t i = 0; i < v->nodes_n; i++) {
-        cJSON *one = cli_fields("node", v->nodes[i].node);
-        (void)cJSON_AddStringToObject(one, "state", state_of(&v->nodes[i]));
-        (void)cJSON_AddNumberToObject(one, "leads", led_by(v, v->nodes[i].node));
-        (void)cJSON_AddItemToArray(nodes, one);
-    }
-    for (uint32_t i = 0; i < v->missing_n; i++) {
-        (void)cJSON_AddItemToArray(missing, cJSON_CreateString(v->missing[i]));
-    }
-    (void)cJSON_AddNumberToObject(o, "format", v->now.format);
-    (void)cJSON_AddNumberToObject(o, "formatKnown", v->now.format_known);
-    (void)cJSON_AddStringToObject(o, "server", v->now.server);
-    (void)cJSON_AddStringToObject(o, "synchronousStandbyNames", v->now.standbys);
+    add_common(v, o);
     cli_print_json(o);
     cJSON_Delete(o);
 }
@@ -126,34 +182,34 @@ static void show_shards(const struct fleet_view *v)
                          s->moves_to[0] != 0 ? ", moves to " : "", s->moves_to);
         }
     }
+}
+
+static void show_nodes(const struct fleet_view *v)
+{
     for (uint32_t i = 0; i < v->nodes_n; i++) {
-        (void)printf("node        %s: %s, leads %u\n", v->nodes[i].node, state_of(&v->nodes[i]),
-                     led_by(v, v->nodes[i].node));
+        const struct journal_node *n = &v->nodes[i];
+        (void)printf("node        %s: %s", n->node, state_of(n));
+        if (v->shards_n > 1) {
+            (void)printf(", leads %u", led_by(v, n->node));
+        }
+        (void)printf("%s%s\n", n->version[0] != 0 ? ", version " : "", n->version);
     }
 }
 
 static void show_json(const struct fleet_view *v)
 {
-    cJSON *o = v->shards_n > 1 ? NULL : cli_fields("leader", v->now.node);
-    cJSON *missing;
+    cJSON *o;
 
     if (v->shards_n > 1) {
         show_json_shards(v);
         return;
     }
-    missing = cJSON_CreateArray();
+    o = cli_fields("leader", v->now.node);
     (void)cJSON_AddBoolToObject(o, "connected", v->now.connected);
     (void)cJSON_AddNumberToObject(o, "epoch", (double)v->now.epoch);
     (void)cJSON_AddNumberToObject(o, "lastSeq", (double)v->now.seq);
     (void)cJSON_AddNumberToObject(o, "leaseLeftMs", (double)v->now.lease_left_ms);
-    (void)cJSON_AddNumberToObject(o, "format", v->now.format);
-    (void)cJSON_AddNumberToObject(o, "formatKnown", v->now.format_known);
-    (void)cJSON_AddStringToObject(o, "server", v->now.server);
-    (void)cJSON_AddStringToObject(o, "synchronousStandbyNames", v->now.standbys);
-    for (uint32_t i = 0; i < v->missing_n; i++) {
-        (void)cJSON_AddItemToArray(missing, cJSON_CreateString(v->missing[i]));
-    }
-    (void)cJSON_AddItemToObject(o, "missing", missing);
+    add_common(v, o);
     cli_print_json(o);
     cJSON_Delete(o);
 }
@@ -182,6 +238,7 @@ static void show(const struct fleet_view *v)
         } else {
             show_leader(&v->now);
         }
+        show_nodes(v);
         (void)printf("tables      format %d, this Baton knows formats up to %d\n", v->now.format,
                      v->now.format_known);
     }
@@ -194,14 +251,18 @@ static void show(const struct fleet_view *v)
     for (uint32_t i = 0; i < v->missing_n; i++) {
         (void)printf("missing     %s\n", v->missing[i]);
     }
+    for (uint32_t i = 0; i < v->warnings_n; i++) {
+        (void)printf("warning     %s\n", v->warnings[i]);
+    }
 }
 
 /* ---- what it does ---- */
 
 /* The words after the verb, and where the address is among them. */
-enum word { INIT, STATUS, MOVE, DRAIN, WORDS };
-static const char *const words[] = {"init", "status", "move", "drain", NULL};
-static const int url_at[] = {[INIT] = 1, [STATUS] = 1, [MOVE] = 3, [DRAIN] = 2};
+enum word { INIT, STATUS, MOVE, DRAIN, GROW, FINALIZE, WORDS };
+static const char *const words[] = {"init", "status", "move", "drain", "grow", "finalize", NULL};
+static const int url_at[] = {
+    [INIT] = 1, [STATUS] = 1, [MOVE] = 3, [DRAIN] = 2, [GROW] = 1, [FINALIZE] = 1};
 
 static enum bt_code read_number(const char *text, const char *what, unsigned long min,
                                 unsigned long max, uint32_t *ret, struct bt_error *err)
@@ -233,6 +294,11 @@ static enum bt_code act(struct cli *cli, enum word word, struct journal_look *l,
         return code == BT_OK ? journal_look_move(l, n, cli->argv[2], err) : code;
     case DRAIN:
         return journal_look_drain(l, cli->argv[1], true, err);
+    case GROW:
+        code = read_number(shards, "fleet grow --shards", 2, SHARDS_MAX, &n, err);
+        return code == BT_OK ? journal_look_grow(l, n, err) : code;
+    case FINALIZE:
+        return journal_look_finalize(l, err);
     case STATUS:
     case WORDS:
     default:
@@ -257,12 +323,13 @@ static enum cli_exit look(struct cli *cli, const struct config_fleet *config, en
     if (code == BT_OK && v.now.shards > 1) {
         code = journal_look_shards(l, v.shards, SHARDS_MAX, &v.shards_n, &err);
     }
-    if (code == BT_OK && v.now.shards > 1) {
+    if (code == BT_OK && v.now.tables > 0 && v.now.tables == v.now.format_known) {
         code = journal_look_nodes(l, v.nodes, NODES_MAX, &v.nodes_n, &err);
     }
     journal_look_close(l);
     if (code == BT_OK) {
         find_missing(&v);
+        find_warnings(&v);
         if (cli->json) {
             show_json(&v);
         } else {
