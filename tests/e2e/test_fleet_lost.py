@@ -155,6 +155,8 @@ class Lost(BatonTest):
             return lambda: until(lambda: self.sync(ports[gone]), 60, "it is synchronous again")
         server._run("pg_ctl", "promote", "-D", server.dir / other, "-w")
         self.primary = other
+        for text in ("ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"):
+            server._run("psql", "-h", server.dir, "-p", ports[other], "-U", "fleet", "-d", "postgres", "-c", text)
 
         def rebuild():
             shutil.rmtree(server.dir / gone)
