@@ -109,7 +109,8 @@ struct runtime {
     struct link_server *dialed[LIMIT_CAPACITY + 1];
     uint32_t dialed_n;
     struct link_lane *control;
-    uint32_t seed; /* which of the supervisors elsewhere is dialed */
+    uint32_t seed;    /* which of the supervisors elsewhere is dialed */
+    uint32_t in_vain; /* dials of them since one was reached */
     char control_url[STATE_URL_MAX + 1];
     struct uuid daemon; /* the start of the supervisor that the control lane was dialed for */
     uint32_t looks;     /* in vain, since it was reached last */

@@ -67,6 +67,7 @@ static bool take_next(struct runtime *rt)
         return false;
     }
     rt->seed = (rt->seed + 1) % rt->opt->seeds;
+    rt->in_vain++;
     return true;
 }
 
@@ -86,7 +87,7 @@ static void dial_remote(struct runtime *rt)
     }
     seeds_get(rt->opt->connect, rt->seed, rt->control_url);
     if (rt->opt->seeds > 1) {
-        rt->look_at = msec_add(clock_mono_ms(), SEED_MS);
+        rt->look_at = msec_add(clock_mono_ms(), seeds_patience(rt->in_vain, rt->opt->seeds));
     }
     if (link_lane_dial(rt->link, rt->control_url, &limits, NULL, &rt->control, &err) != BT_OK) {
         log_warn("agent.dial", "%s", err.msg);
@@ -484,7 +485,7 @@ void runtime_on_control(struct runtime *rt, struct link_event *ev)
         runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_LOST});
     } else if (ev->lane == rt->control && ev->type == LINK_UP) {
         rt->look_at = MSEC_NEVER;
-        rt->looks = 0;
+        rt->looks = rt->in_vain = 0;
         runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_UP});
     } else if (ev->lane == rt->control && ev->type == LINK_DOWN) {
         runtime_drop_control(rt); /* it must not connect again by itself and send the token */

@@ -12,7 +12,8 @@ enum { ASKED_MS = 1000 /* before the other addresses are asked again */ };
 
 struct client_remote {
     char *urls, *ca, *cert;
-    uint32_t n, now; /* addresses, and which one is dialed */
+    uint32_t n, now;  /* addresses, and which one is dialed */
+    uint32_t in_vain; /* dials since one was reached */
     msec dialed_at;
     msec asked_at; /* all of them, when the leader's storage was away; 0 = never */
 };
@@ -37,6 +38,7 @@ void client_remote_next(struct bt_client *c)
 
     if (r != NULL && r->n > 1) {
         r->now = (r->now + 1) % r->n;
+        r->in_vain++;
         r->dialed_at = 0;
     }
 }
@@ -62,10 +64,13 @@ void client_remote_none_leads(struct bt_client *c)
 /* Only the daemon that leads listens: one that does not answer soon is left for the next one. */
 bool client_remote_is_late(const struct bt_client *c)
 {
-    const struct client_remote *r = c->remote;
+    struct client_remote *r = c->remote;
 
+    if (r != NULL && c->lane != NULL && link_lane_is_up(c->lane)) {
+        r->in_vain = 0;
+    }
     return r != NULL && r->n > 1 && c->lane != NULL && !link_lane_is_up(c->lane) &&
-           clock_mono_ms() - r->dialed_at >= SEED_MS;
+           clock_mono_ms() - r->dialed_at >= seeds_patience(r->in_vain, r->n);
 }
 
 enum bt_code client_remote_dial(struct bt_client *c, struct bt_error *err)

@@ -46,3 +46,10 @@ void seeds_get(const char *list, uint32_t number, char ret[STATE_URL_MAX + 1])
     }
     (void)snprintf(ret, STATE_URL_MAX + 1, "%.*s", (int)strcspn(at, ","), at);
 }
+
+uint32_t seeds_patience(uint32_t in_vain, uint32_t n)
+{
+    const uint32_t rounds = in_vain / n;
+
+    return (uint32_t)SEED_MS << (rounds < SEED_DOUBLINGS ? rounds : SEED_DOUBLINGS);
+}

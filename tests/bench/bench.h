@@ -24,6 +24,8 @@ struct bench_options {
     long instances;         /* of the echo agent; 0 = the scenario's own */
     long capacity;          /* of each instance; 0 = the scenario's own */
     long clients;           /* S3: submitting threads; 0 = the scenario's own */
+    const char *fleet;      /* S1 to S3: the journal is on this PostgreSQL; NULL = SQLite */
+    const char *at;         /* S1 to S3: state directory of a daemon that runs; NULL = its own */
     bool wait;              /* S1, S2, S5: bt_wait instead of a watch */
     bool keep;              /* leave the directory behind */
     bool quick;             /* a short reference: the smoke test */
@@ -59,6 +61,8 @@ struct bench_setup {
     const char *command;      /* the agent's program; NULL = bench_echo_agent */
     const char *log;          /* file that gets a line per execution; NULL = none */
     const char *state;        /* its directory within bench_dir(); NULL = "state" */
+    const char *fleet;        /* URL of PostgreSQL; NULL = SQLite */
+    const char *at;           /* of a daemon that runs, and is neither started nor stopped */
 };
 
 /* Starts the daemon and waits until it serves. Restarts keep the state directory. Returns the

@@ -37,6 +37,9 @@ static void write_config(const char *path, const struct bench_setup *s)
         "{\"listen\": {\"control\": \"tcp://127.0.0.1:0\", \"events\": \"tcp://127.0.0.1:0\"},\n"
         " \"durability\": \"%s\", \"log\": {\"level\": \"warn\"}",
         s->durability);
+    if (s->fleet != NULL) {
+        (void)fprintf(f, ",\n \"fleet\": {\"url\": \"%s\", \"durability\": \"power\"}", s->fleet);
+    }
     if (s->open_plans > 0) {
         (void)fprintf(f, ",\n \"limits\": {\"maxOpenPlans\": %ld}", s->open_plans);
     }
@@ -69,6 +72,10 @@ double bench_daemon_start(const struct bench_setup *setup)
     int ends[2];
 
     bench_program("batond", program, sizeof program);
+    if (setup->at != NULL) {
+        (void)snprintf(state, sizeof state, "%s", setup->at);
+        return 0;
+    }
     (void)snprintf(state, sizeof state, "%s/%s", bench_dir(),
                    setup->state != NULL ? setup->state : "state");
     (void)snprintf(config, sizeof config, "%s/baton.json", bench_dir());
@@ -209,7 +216,7 @@ static double cpu_of(pid_t pid)
     struct timespec t;
     clockid_t clock;
 
-    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0) {
+    if (pid == 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0) {
         return 0;
     }
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;

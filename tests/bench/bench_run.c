@@ -156,7 +156,7 @@ static int usage(const struct bench_scenario *scenarios, size_t n)
     (void)fprintf(
         stderr,
         "usage: SCENARIO [--durability process|power] [--n N] [--instances N] [--capacity N] "
-        "[--clients N] [--wait] [--keep] [--quick]\nscenarios:");
+        "[--clients N] [--fleet URL | --at STATE] [--wait] [--keep] [--quick]\nscenarios:");
     for (size_t i = 0; i < n; i++) {
         (void)fprintf(stderr, " %s", scenarios[i].name);
     }
@@ -171,6 +171,8 @@ static bool parse(int argc, char **argv, struct bench_options *opt)
                                             {"instances", required_argument, NULL, 'i'},
                                             {"capacity", required_argument, NULL, 'c'},
                                             {"clients", required_argument, NULL, 'l'},
+                                            {"fleet", required_argument, NULL, 'f'},
+                                            {"at", required_argument, NULL, 'a'},
                                             {"wait", no_argument, NULL, 'w'},
                                             {"keep", no_argument, NULL, 'k'},
                                             {"quick", no_argument, NULL, 'q'},
@@ -194,6 +196,12 @@ static bool parse(int argc, char **argv, struct bench_options *opt)
             break;
         case 'l':
             opt->clients = number;
+            break;
+        case 'f':
+            opt->fleet = optarg;
+            break;
+        case 'a':
+            opt->at = optarg;
             break;
         case 'w':
             opt->wait = true;

@@ -30,6 +30,8 @@ static struct bench_cpu cpu_since(struct bench_cpu before, double steps)
 static struct bench_setup setup_of(const struct bench_options *opt, long instances, long capacity)
 {
     return (struct bench_setup){.durability = opt->durability,
+                                .fleet = opt->fleet,
+                                .at = opt->at,
                                 .instances = opt->instances > 0 ? opt->instances : instances,
                                 .capacity = opt->capacity > 0 ? opt->capacity : capacity};
 }

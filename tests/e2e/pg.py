@@ -79,9 +79,9 @@ class Clock:
 
 
 class Server:
-    def __init__(self, test, listen="", env=None, disk=0):
+    def __init__(self, test, listen="", env=None, disk=0, fsync="off"):
         """listen: an address beside the socket. env: more of the server's environment. disk: its own, of so many MiB."""
-        self.listen, self.env = listen, {**os.environ, **(env or {})}
+        self.listen, self.fsync, self.env = listen, fsync, {**os.environ, **(env or {})}
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="baton-pg-"))
         self.processes = {}
         if disk:
@@ -111,7 +111,7 @@ class Server:
         with open(self.dir / (name + ".log"), "ab") as log:
             self.processes[name] = subprocess.Popen(
                 [*_as(), programs() / "postgres", "-D", self.dir / name, "-k", self.dir, "-p", str(port), "-c", "listen_addresses=" + self.listen,
-                 "-c", "fsync=off", "-c", "shared_buffers=32MB"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", env=self.env)
+                 "-c", "fsync=" + self.fsync, "-c", "shared_buffers=32MB"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", env=self.env)
         until(lambda: self._answers(name, port), 20, "PostgreSQL starts")
 
     def _answers(self, name, port):

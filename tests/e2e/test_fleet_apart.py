@@ -164,6 +164,14 @@ class Apart(test_fleet.Elsewhere, BatonTest):
         self.assertEqual(self.one.executions(), ["a", "b"])
         self.assertEqual((self.one.process.poll(), self.two.leads()), (None, False))
 
+    def test_agents_and_clients_come_over_a_line_that_is_slower_than_their_first_patience(self):
+        done, runs = self.begin()
+        self.other.line("delay", 150)  # 300 ms there and back; a connection by TLS takes four of them
+        until(lambda: '"completed"' in self.client("status", done, "--json").stdout, 20, "a client is answered")
+        commands = [{"id": "echo", "argv": ["echo", "{text}"], "description": "Says a text.", "output": "text", "effects": "idempotent"}]
+        self.agent(self.one, [BIN / "baton-agent-exec", "--agent-id", "late"], "late", {"commands": commands})
+        until(lambda: "agent.registered" in (self.one.work / "late.log").read_text(), 40, "it comes\n" + self.one.log())
+
 
 if __name__ == "__main__":
     main()

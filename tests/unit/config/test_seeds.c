@@ -77,12 +77,27 @@ static void there_are_at_most_eight_of_255_bytes(void **state)
     expect_refused(url, BT_INVALID, "expected tls+tcp://HOST:PORT");
 }
 
+static void a_slow_line_is_waited_for_longer_each_time_round(void **state)
+{
+    static const uint32_t want[] = {700, 700, 700, 1400, 1400, 1400, 2800};
+
+    (void)state;
+    for (uint32_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        assert_int_equal(seeds_patience(i, 3), want[i]);
+    }
+    assert_int_equal(seeds_patience(3, 1), 5600);
+    assert_int_equal(seeds_patience(4, 1), 11200);
+    assert_int_equal(seeds_patience(5, 1), 11200);
+    assert_int_equal(seeds_patience(UINT32_MAX, 8), 11200);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_or_several_are_found_by_number),
         cmocka_unit_test(what_is_no_address_is_named),
         cmocka_unit_test(there_are_at_most_eight_of_255_bytes),
+        cmocka_unit_test(a_slow_line_is_waited_for_longer_each_time_round),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
