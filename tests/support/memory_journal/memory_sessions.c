@@ -153,31 +153,38 @@ enum bt_code memory_turn(struct journal *j, struct uuid id, struct journal_turn 
     return err_set(err, BT_NOT_FOUND, "no such turn");
 }
 
-enum bt_code memory_turn_by_key(struct journal *j, struct str session, struct str key,
-                                struct journal_turn *ret, struct bt_error *err)
+static const struct journal_turn *turn_of_key(const struct mem_conversation *t, struct str session,
+                                              struct str key)
 {
-    const struct mem_conversation *t = &memory_of(j)->conversation;
-
     for (size_t i = t->turns_n; i > 0; i--) {
         const struct journal_turn *p = &t->turns[i - 1];
         if (str_eq(p->session_id, session) && str_eq(p->client_key, key) &&
             !memory_session_cut(t, session, SIZE_MAX, SIZE_MAX, i - 1)) {
-            *ret = *p;
-            return memory_lend_turn(&memory_of(j)->turn, ret, err);
+            return p;
         }
     }
-    return err_set(err, BT_NOT_FOUND, "no such turn");
+    return NULL;
+}
+
+enum bt_code memory_turn_by_key(struct journal *j, struct str session, struct str key,
+                                struct journal_turn *ret, struct bt_error *err)
+{
+    const struct journal_turn *p = turn_of_key(&memory_of(j)->conversation, session, key);
+
+    if (p == NULL) {
+        return err_set(err, BT_NOT_FOUND, "no such turn");
+    }
+    *ret = *p;
+    return memory_lend_turn(&memory_of(j)->turn, ret, err);
 }
 
 enum bt_code memory_turn_key(struct journal *j, struct str session, struct str key,
                              struct uuid *ret, struct bt_error *err)
 {
-    struct journal_turn t;
+    const struct journal_turn *p = turn_of_key(&memory_of(j)->conversation, session, key);
 
-    *ret = (struct uuid){{0}};
-    if (memory_turn_by_key(j, session, key, &t, err) == BT_OK) {
-        *ret = t.turn_id;
-    }
+    (void)err;
+    *ret = p != NULL ? p->turn_id : (struct uuid){{0}};
     return BT_OK;
 }
 
