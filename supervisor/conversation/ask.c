@@ -208,6 +208,27 @@ static void take_action(struct turn_ctx *t, struct doc data)
     }
 }
 
+static bool copy_message(const struct journal_message *m, void *self)
+{
+    struct turn_ctx *t = self;
+
+    t->text = arena_str(&t->arena, m->text);
+    return false;
+}
+
+/* False after saying so: a person waits for the end of the turn, whatever it is. */
+static bool read_message(struct turn_ctx *t)
+{
+    struct bt_error err;
+
+    if (journal_messages(engine_journal(t->engine), t->turn.session_id, t->turn.asked + 1, 1,
+                         copy_message, t, &err) == BT_OK) {
+        return true;
+    }
+    reply_only(t, "Nothing was changed: your message cannot be read any more (%s).", err.msg);
+    return false;
+}
+
 static void take_answer(struct turn_ctx *t, const struct job_end *end)
 {
     struct msg_result result = {.has = 0};
@@ -217,6 +238,9 @@ static void take_answer(struct turn_ctx *t, const struct job_end *end)
     struct bt_error err = {.code = BT_OK};
     struct str why = end->text;
 
+    if (!read_message(t)) {
+        return;
+    }
     if (!end->ok || engine_result_doc(t->engine, end->result, &stored, &err) != BT_OK) {
         why = why.len > 0 ? why : str_from(err.msg);
         why.len = why.len == 0 ? 0 : utf8_cut(why.ptr, why.len, WHY_MAX);
@@ -237,31 +261,20 @@ static void take_answer(struct turn_ctx *t, const struct job_end *end)
     buf_done(&parsed);
 }
 
-static bool copy_message(const struct journal_message *m, void *self)
-{
-    struct turn_ctx *t = self;
-
-    t->text = arena_str(&t->arena, m->text);
-    return false;
-}
-
-/* The turn as it was begun; false: it is over, or cannot be read. */
+/* The turn as it was begun; false: it cannot be read, and ends with the next start. */
 static bool find_turn(struct turn_ctx *t, const struct job *e)
 {
-    struct journal *j = engine_journal(t->engine);
     struct uuid id;
     struct bt_error err = {.msg = "its id is none"};
 
-    if (!uuid_parse(str_from(e->turn), &id) || journal_turn(j, id, &t->turn, &err) != BT_OK) {
+    if (!uuid_parse(str_from(e->turn), &id) ||
+        journal_turn(engine_journal(t->engine), id, &t->turn, &err) != BT_OK) {
         log_err("session.turn", "turn=%s %s", e->turn, err.msg);
         return false;
     }
     t->turn.session_id = arena_str(&t->arena, t->turn.session_id);
     t->turn.client_key = arena_str(&t->arena, t->turn.client_key);
-    if (t->turn.ended_wall != 0 || t->turn.session_id.ptr == NULL ||
-        t->turn.client_key.ptr == NULL ||
-        journal_messages(j, t->turn.session_id, t->turn.asked + 1, 1, copy_message, t, &err) !=
-            BT_OK) {
+    if (t->turn.session_id.ptr == NULL || t->turn.client_key.ptr == NULL) {
         return false;
     }
     turn_context_read(t);

@@ -55,8 +55,7 @@ static bool is_awaited(struct engine *engine, const struct core_event *ev)
     } else if (row->status != STEP_BACKOFF && row->status != STEP_WAITING) {
         return false;
     }
-    return ev->attempt > 0 &&
-           (ev->lane != LANE_NONE ? ev->attempt <= row->attempt : is_brought_late(row, ev));
+    return ev->lane != LANE_NONE ? ev->attempt <= row->attempt : is_brought_late(row, ev);
 }
 
 /* ---- failures ---- */

@@ -175,9 +175,6 @@ static enum verdict read_map(struct doc d, struct buf *text, struct buf *missing
         if (one == VERDICT_NO || v == VERDICT_UNREADABLE) {
             v = one;
         }
-        if (v == VERDICT_NO) {
-            break;
-        }
     }
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0] && v != VERDICT_UNREADABLE; i++) {
         struct str s = str_trimmed(doc_string(doc_get(d, str_from(reasons[i]))));

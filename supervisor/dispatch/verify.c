@@ -96,6 +96,7 @@ void verify_outputs_done(struct verify_outputs *o)
     *o = (struct verify_outputs){0};
 }
 
+/* NULL: it has none, or one that is of no use. */
 static const struct schema *compiled(struct verify_outputs *o, const struct msg_card *card,
                                      uint64_t card_hash, uint32_t skill)
 {
@@ -108,7 +109,7 @@ static const struct schema *compiled(struct verify_outputs *o, const struct msg_
         o->n = o->at != NULL ? card->skills_n : 0;
         o->card = card_hash;
     }
-    if (skill >= o->n) {
+    if (skill >= o->n || card->skills[skill].output_schema.ptr == NULL) {
         return NULL;
     }
     out = &o->at[skill];
@@ -125,14 +126,10 @@ static const struct schema *compiled(struct verify_outputs *o, const struct msg_
 bool verify_output(struct verify_outputs *o, const struct msg_card *card, uint64_t card_hash,
                    uint32_t skill, const struct msg_result *result, struct buf *diagnosis)
 {
-    const struct schema *schema;
+    const struct schema *schema = compiled(o, card, card_hash, skill);
     uint32_t n = 0;
     struct bt_error err;
 
-    if (skill >= card->skills_n || card->skills[skill].output_schema.ptr == NULL) {
-        return true;
-    }
-    schema = compiled(o, card, card_hash, skill);
     if (schema == NULL) {
         return true;
     }

@@ -162,8 +162,9 @@ static bool joined(struct house *h, const char *id)
         answer = ask(h, "agent.register",
                      house_text(h,
                                 "'card':{'agentId':'%s','name':'%s','version':'1','skills':[{'id':"
-                                "'do','description':'Does a thing.'}]},'capacity':2,'endpoint':"
-                                "'%s','protocol':[1],'instanceId':'%s','sessionKey':"
+                                "'do','description':'Does a thing.','outputSchema':{'type':"
+                                "'object','required':['n']}}]},'capacity':2,'endpoint':'%s',"
+                                "'protocol':[1],'instanceId':'%s','sessionKey':"
                                 "'0123456789abcdef%u'",
                                 id, id, a->url, a->instance, h->agents_n));
         if (answer != NULL) {

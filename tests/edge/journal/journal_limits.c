@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "protocol/base/buf.h"
 #include "tests/edge/journal/workload.h"
 #include "tests/unit/journal/journal_fixture.h"
 
@@ -290,6 +291,59 @@ static void a_reader_that_has_enough_within_a_hole_gets_no_more(void **state)
     assert_true(h.events == 1 && h.markers == 1 && h.last == MARKERS_MAX + 2);
 }
 
+/* "9 8! ": the numbers that a reader of messages got; "!" = lost. */
+static bool see_number(const struct journal_message *m, void *self)
+{
+    struct buf *got = self;
+
+    buf_printf(got, "%u%s ", (unsigned)m->n, m->damaged ? "!" : "");
+    return true;
+}
+
+/* Of nine messages the third to the sixth are gone. */
+static void a_reader_of_messages_gets_no_more_than_it_wants_of_a_hole(void **state)
+{
+    static const char *const want[] = {"",
+                                       "9 ",
+                                       "9 8 ",
+                                       "9 8 7 ",
+                                       "9 8 7 6! ",
+                                       "9 8 7 6! 5! ",
+                                       "9 8 7 6! 5! 4! ",
+                                       "9 8 7 6! 5! 4! 3! ",
+                                       "9 8 7 6! 5! 4! 3! 2 ",
+                                       "9 8 7 6! 5! 4! 3! 2 1 ",
+                                       "9 8 7 6! 5! 4! 3! 2 1 "};
+    const struct journal_options opt = {.durability = DURABILITY_PROCESS};
+    const struct journal_message m = {.role = STR_LIT("user"), .text = STR_LIT("x")};
+    struct journal_session s = {.session_id = STR_LIT("s")};
+    struct journal *j;
+    struct bt_error err;
+    char dir[64];
+
+    (void)state;
+    work_dir(dir);
+    assert_ok(journal_open_sqlite(dir, &opt, &j, &err), err);
+    assert_ok(journal_session_put(j, &s, &err), err);
+    for (uint64_t n = 0; n < 9; n++) {
+        uint64_t number;
+        assert_ok(journal_message_add(j, s.session_id, &m, &number, &err), err);
+    }
+    commit(j);
+    journal_close(j);
+    run_sql(dir, "DELETE FROM messages WHERE n BETWEEN 3 AND 6", 4);
+    assert_ok(journal_open_sqlite(dir, &opt, &j, &err), err);
+    for (uint32_t limit = 0; limit < sizeof want / sizeof want[0]; limit++) {
+        struct buf got;
+        buf_init(&got, 256);
+        assert_ok(journal_messages(j, s.session_id, 0, limit, see_number, &got, &err), err);
+        assert_string_equal(got.len > 0 ? buf_cstr(&got) : "", want[limit]);
+        buf_done(&got);
+    }
+    journal_close(j);
+    fixture_remove_tree(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +353,7 @@ int main(void)
         cmocka_unit_test(of_one_deleted_plan_too_many_the_oldest_is_forgotten),
         cmocka_unit_test(of_more_than_4096_lost_events_one_marker_tells),
         cmocka_unit_test(a_reader_that_has_enough_within_a_hole_gets_no_more),
+        cmocka_unit_test(a_reader_of_messages_gets_no_more_than_it_wants_of_a_hole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,7 +122,7 @@ enum bt_code memory_plans_ended(struct journal *j, msec after, uint64_t after_ix
         memory_plan_show(mp, &p);
         p.doc = NULL;
         p.doc_len = 0;
-        if (!fn(&p, self)) {
+        if (!memory_give_plan(&p, fn, self)) {
             break;
         }
         mp = next_ended(m, mp->state.ended, mp->plan.ix);

@@ -76,8 +76,15 @@ struct mem_start {
     uint64_t wall;
 };
 
+/* Strings that a look-up has returned. */
+struct mem_lent {
+    char *at;
+    size_t len;
+};
+
 struct memory {
     struct journal base;
+    struct mem_lent plan, session, turn, schedule; /* of the last look-ups */
     struct arena arena; /* freed at close only: a test's journal is small */
     struct mem_plan **plans;
     struct mem_row *rows;
@@ -230,6 +237,13 @@ enum bt_code memory_blobs_unused(struct journal *j, uint64_t *io_after, uint64_t
                                  uint32_t limit, struct bt_error *err);
 uint64_t memory_last_blob(const struct journal *j);
 enum bt_code memory_size(struct journal *j, struct journal_size *ret, struct bt_error *err);
+/* memory_lend.c: copies the strings; those that were lent before go. False when out of memory. */
+bool memory_lend(struct mem_lent *io, struct str *const *strings, size_t n);
+void memory_take_back(struct mem_lent *io);
+enum bt_code memory_lend_plan(struct mem_lent *lent, struct journal_plan *io, struct bt_error *err);
+enum bt_code memory_lend_turn(struct mem_lent *lent, struct journal_turn *io, struct bt_error *err);
+/* A row for a callback; returns what that does. */
+bool memory_give_plan(const struct journal_plan *p, journal_plan_fn fn, void *self);
 void memory_delete_commit(struct memory *m);
 void memory_delete_rollback(struct memory *m);
 void memory_plan_show(const struct mem_plan *mp, struct journal_plan *ret);

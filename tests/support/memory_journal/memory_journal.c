@@ -213,6 +213,10 @@ static void memory_close(struct journal *j)
     free(m->starts);
     free(m->agents);
     memory_conversation_done(&m->conversation);
+    memory_take_back(&m->plan);
+    memory_take_back(&m->session);
+    memory_take_back(&m->turn);
+    memory_take_back(&m->schedule);
     map_done(&m->by_id);
     map_done(&m->by_key);
     arena_done(&m->arena);

@@ -152,14 +152,14 @@ enum bt_code memory_quarantine(struct journal *j, uint64_t ix, struct str why, s
     return memory_plan_status(j, ix, STR_LIT("quarantined"), clock_wall_ms(), err);
 }
 
-static enum bt_code found(const struct memory *m, uint32_t ix, struct journal_plan *ret,
+static enum bt_code found(struct memory *m, uint32_t ix, struct journal_plan *ret,
                           struct bt_error *err)
 {
     if (ix == MAP_NONE) {
         return err_set(err, BT_NOT_FOUND, "no such plan");
     }
     memory_plan_show(m->plans[ix - 1], ret);
-    return BT_OK;
+    return memory_lend_plan(&m->plan, ret, err);
 }
 
 enum bt_code memory_plan_by_id(struct journal *j, struct uuid id, struct journal_plan *ret,
@@ -211,7 +211,7 @@ static void list(struct memory *m, bool jobs, struct str status, struct str sess
         p.doc = NULL;
         p.doc_len = 0;
         given++;
-        if (!fn(&p, self)) {
+        if (!memory_give_plan(&p, fn, self)) {
             break;
         }
     }
@@ -274,7 +274,7 @@ enum bt_code memory_plans_open(struct journal *j, journal_plan_fn fn, void *self
     for (uint64_t ix = 1; ix <= n; ix++) {
         struct journal_plan p;
         memory_plan_show(m->plans[ix - 1], &p);
-        if (p.ended_wall == 0 && !m->plans[ix - 1]->gone && !fn(&p, self)) {
+        if (p.ended_wall == 0 && !m->plans[ix - 1]->gone && !memory_give_plan(&p, fn, self)) {
             break;
         }
     }

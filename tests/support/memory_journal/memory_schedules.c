@@ -101,7 +101,12 @@ enum bt_code memory_schedule_by_name(struct journal *j, struct str name,
         return err_set(err, BT_NOT_FOUND, "no schedule '%.*s'", STR_ARG(name));
     }
     *ret = s->p;
-    return BT_OK;
+    return memory_lend(
+               &memory_of(j)->schedule,
+               (struct str *const[]){&ret->name, &ret->owner, &ret->rule, &ret->doc, &ret->state},
+               5)
+               ? BT_OK
+               : memory_full(err);
 }
 
 enum bt_code memory_schedules(struct journal *j, uint64_t after, journal_schedule_fn fn, void *self,

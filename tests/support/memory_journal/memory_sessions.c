@@ -38,7 +38,10 @@ enum bt_code memory_session(struct journal *j, struct str id, struct journal_ses
         return err_set(err, BT_NOT_FOUND, "no session \"%.*s\"", STR_ARG(id));
     }
     *ret = *p;
-    return BT_OK;
+    return memory_lend(&memory_of(j)->session, (struct str *const[]){&ret->session_id, &ret->owner},
+                       2)
+               ? BT_OK
+               : memory_full(err);
 }
 
 enum bt_code memory_session_put(struct journal *j, const struct journal_session *p,
@@ -144,37 +147,44 @@ enum bt_code memory_turn(struct journal *j, struct uuid id, struct journal_turn 
         if (uuid_eq(t->turns[i - 1].turn_id, id) &&
             !memory_session_cut(t, t->turns[i - 1].session_id, SIZE_MAX, SIZE_MAX, i - 1)) {
             *ret = t->turns[i - 1];
-            return BT_OK;
+            return memory_lend_turn(&memory_of(j)->turn, ret, err);
         }
     }
     return err_set(err, BT_NOT_FOUND, "no such turn");
+}
+
+static const struct journal_turn *turn_of_key(const struct mem_conversation *t, struct str session,
+                                              struct str key)
+{
+    for (size_t i = t->turns_n; i > 0; i--) {
+        const struct journal_turn *p = &t->turns[i - 1];
+        if (str_eq(p->session_id, session) && str_eq(p->client_key, key) &&
+            !memory_session_cut(t, session, SIZE_MAX, SIZE_MAX, i - 1)) {
+            return p;
+        }
+    }
+    return NULL;
 }
 
 enum bt_code memory_turn_by_key(struct journal *j, struct str session, struct str key,
                                 struct journal_turn *ret, struct bt_error *err)
 {
-    const struct mem_conversation *t = &memory_of(j)->conversation;
+    const struct journal_turn *p = turn_of_key(&memory_of(j)->conversation, session, key);
 
-    for (size_t i = t->turns_n; i > 0; i--) {
-        const struct journal_turn *p = &t->turns[i - 1];
-        if (str_eq(p->session_id, session) && str_eq(p->client_key, key) &&
-            !memory_session_cut(t, session, SIZE_MAX, SIZE_MAX, i - 1)) {
-            *ret = *p;
-            return BT_OK;
-        }
+    if (p == NULL) {
+        return err_set(err, BT_NOT_FOUND, "no such turn");
     }
-    return err_set(err, BT_NOT_FOUND, "no such turn");
+    *ret = *p;
+    return memory_lend_turn(&memory_of(j)->turn, ret, err);
 }
 
 enum bt_code memory_turn_key(struct journal *j, struct str session, struct str key,
                              struct uuid *ret, struct bt_error *err)
 {
-    struct journal_turn t;
+    const struct journal_turn *p = turn_of_key(&memory_of(j)->conversation, session, key);
 
-    *ret = (struct uuid){{0}};
-    if (memory_turn_by_key(j, session, key, &t, err) == BT_OK) {
-        *ret = t.turn_id;
-    }
+    (void)err;
+    *ret = p != NULL ? p->turn_id : (struct uuid){{0}};
     return BT_OK;
 }
 
@@ -187,7 +197,7 @@ enum bt_code memory_turn_of_plan(struct journal *j, struct uuid plan, struct jou
         const struct journal_turn *p = &t->turns[i];
         if (p->ended_wall == 0 && uuid_eq(p->plan, plan) && is_newest_turn(t, i)) {
             *ret = *p;
-            return BT_OK;
+            return memory_lend_turn(&memory_of(j)->turn, ret, err);
         }
     }
     return err_set(err, BT_NOT_FOUND, "no such turn");
@@ -197,14 +207,22 @@ enum bt_code memory_turns_open(struct journal *j, journal_turn_fn fn, void *self
                                struct bt_error *err)
 {
     const struct mem_conversation *t = &memory_of(j)->conversation;
+    enum bt_code code = BT_OK;
 
-    (void)err;
     for (size_t i = 0; i < t->turns_n; i++) {
-        if (t->turns[i].ended_wall == 0 && is_newest_turn(t, i) && !fn(&t->turns[i], self)) {
+        struct journal_turn shown = t->turns[i];
+        bool more = true;
+        if (t->turns[i].ended_wall == 0 && is_newest_turn(t, i)) {
+            struct mem_lent lent = {NULL, 0};
+            code = memory_lend_turn(&lent, &shown, err);
+            more = code == BT_OK && fn(&shown, self);
+            memory_take_back(&lent);
+        }
+        if (!more) {
             break;
         }
     }
-    return BT_OK;
+    return code;
 }
 
 void memory_conversation_done(struct mem_conversation *t)

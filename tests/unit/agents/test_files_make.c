@@ -122,6 +122,16 @@ static void a_limit_cuts_the_rows_and_says_so(void **state)
     steps_expect(reply, "were no rows\",");
 }
 
+static void a_pattern_means_its_letters_as_they_are_unless_it_says_otherwise(void **state)
+{
+    (void)state;
+    steps_expect(tree_run(files_csv, "{\"text\":\"a\\nA\",\"pattern\":\"(?<x>a)\"}"),
+                 "\"rows\":[[\"a\"]]");
+    steps_expect(
+        tree_run(files_csv, "{\"text\":\"a\\nA\",\"pattern\":\"(?<x>a)\",\"ignoreCase\":true}"),
+        "\"rows\":[[\"a\"],[\"A\"]]");
+}
+
 static void groups_that_took_no_part_are_null(void **state)
 {
     (void)state;
@@ -419,6 +429,7 @@ int main(void)
         cmocka_unit_test(where_is_an_object),
         cmocka_unit_test(a_limit_cuts_the_rows_and_says_so),
         cmocka_unit_test(groups_that_took_no_part_are_null),
+        cmocka_unit_test(a_pattern_means_its_letters_as_they_are_unless_it_says_otherwise),
         cmocka_unit_test(csv_quoting_crlf_and_a_mark_at_the_start_are_read),
         cmocka_unit_test(other_delimiters_and_files_without_a_header_are_read),
         cmocka_unit_test(a_column_has_a_type_and_where_compares_values),

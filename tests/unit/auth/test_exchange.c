@@ -20,6 +20,8 @@ struct rig {
     struct sessions *sessions;
     struct exchange x;
     struct buf out, answer;
+    struct str body; /* of the last answer */
+    bool more;
     struct bt_error err;
 };
 
@@ -44,6 +46,7 @@ static void arrange(struct rig *r)
     buf_init(&r->answer, LIMIT_CONTROL_BYTES);
     have(r, right);
     exchange_set(&r->x, "c", right);
+    exchange_start(&r->x);
 }
 
 static void done(struct rig *r)
@@ -103,56 +106,58 @@ static void serve(struct rig *r)
     }
 }
 
-static enum bt_code once(struct rig *r, struct str *ret_body, bool *ret_more)
+/* One request and its answer: what it says, and whether there is more to send. */
+static enum bt_code once(struct rig *r)
 {
     buf_clear(&r->out);
     assert_int_equal(exchange_next(&r->x, STR_LIT("hello"), &r->out, &r->err), BT_OK);
     serve(r);
-    return exchange_take(&r->x, buf_str(&r->answer), ret_body, ret_more, &r->err);
+    return exchange_take(&r->x, buf_str(&r->answer), &r->body, &r->more, &r->err);
+}
+
+static void shakes_hands(struct rig *r)
+{
+    assert_int_equal(once(r), BT_OK);
+    assert_true(r->more);
+}
+
+static void says_hello(struct rig *r)
+{
+    assert_true(exchange_is_open(&r->x));
+    assert_int_equal(once(r), BT_OK);
+    assert_false(r->more);
+    assert_true(str_is(r->body, "hello"));
 }
 
 static void a_request_follows_its_handshake_and_the_next_one_needs_none(void **state)
 {
     struct rig r;
-    struct str body;
-    bool more;
 
     (void)state;
     arrange(&r);
-    exchange_start(&r.x);
     assert_false(exchange_is_open(&r.x));
-    assert_int_equal(once(&r, &body, &more), BT_OK);
-    assert_true(more);
-    for (int i = 0; i < 2; i++) {
-        assert_true(exchange_is_open(&r.x));
-        assert_int_equal(once(&r, &body, &more), BT_OK);
-        assert_false(more);
-        assert_true(str_is(body, "hello"));
-        exchange_start(&r.x);
-    }
+    shakes_hands(&r);
+    says_hello(&r);
+    exchange_start(&r.x);
+    says_hello(&r);
     done(&r);
 }
 
 static void a_session_that_ended_there_is_begun_again(void **state)
 {
     struct rig r;
-    struct str body;
-    bool more;
 
     (void)state;
     arrange(&r);
-    exchange_start(&r.x);
-    assert_int_equal(once(&r, &body, &more), BT_OK);
+    shakes_hands(&r);
     sessions_free(r.sessions); /* a restart of the daemon */
     assert_int_equal(sessions_new(&r.sessions, NULL), BT_OK);
     have(&r, right);
-    assert_int_equal(once(&r, &body, &more), BT_OK);
-    assert_true(more);
+    assert_int_equal(once(&r), BT_OK);
+    assert_true(r.more);
     assert_false(exchange_is_open(&r.x));
-    assert_int_equal(once(&r, &body, &more), BT_OK);
-    assert_int_equal(once(&r, &body, &more), BT_OK);
-    assert_false(more);
-    assert_true(str_is(body, "hello"));
+    shakes_hands(&r);
+    says_hello(&r);
     done(&r);
 }
 
@@ -160,8 +165,6 @@ static void a_session_that_ended_there_is_begun_again(void **state)
 static void what_is_refused_three_times_is_over(void **state)
 {
     struct rig r;
-    struct str body;
-    bool more;
 
     (void)state;
     arrange(&r);
@@ -169,94 +172,89 @@ static void what_is_refused_three_times_is_over(void **state)
         exchange_start(&r.x);
         for (int i = 1; i <= 3; i++) {
             have(&r, right);
-            assert_int_equal(once(&r, &body, &more), BT_OK);
-            assert_true(more);
+            shakes_hands(&r);
             have(&r, NULL); /* revoked between handshake and request */
-            assert_int_equal(once(&r, &body, &more), i < 3 ? BT_OK : BT_UNAUTHORIZED);
-            assert_int_equal(more, i < 3);
+            assert_int_equal(once(&r), i < 3 ? BT_OK : BT_UNAUTHORIZED);
+            assert_int_equal(r.more, i < 3);
         }
         assert_non_null(strstr(r.err.msg, "does not take the credential c"));
     }
     done(&r);
 }
 
+/* The credential with another key than the peer's. */
+static void is_not_taken(struct rig *r)
+{
+    arrange(r);
+    exchange_set(&r->x, "c", wrong);
+    exchange_start(&r->x);
+    assert_int_equal(once(r), BT_UNAUTHORIZED);
+    assert_false(r->more);
+    assert_false(exchange_is_open(&r->x));
+}
+
 static void a_peer_without_the_key_gets_no_request(void **state)
 {
     struct rig r;
-    struct str body;
-    bool more;
 
     (void)state;
-    arrange(&r);
-    exchange_set(&r.x, "c", wrong);
-    exchange_start(&r.x);
-    assert_int_equal(once(&r, &body, &more), BT_UNAUTHORIZED);
-    assert_false(more);
-    assert_false(exchange_is_open(&r.x));
+    is_not_taken(&r);
     done(&r);
 }
 
 static void a_denial_names_the_credential_and_proves_nothing(void **state)
 {
     struct rig r;
-    struct str body;
     struct seal seal;
-    bool more;
 
     (void)state;
-    arrange(&r);
-    exchange_set(&r.x, "c", wrong);
-    exchange_start(&r.x);
-    assert_int_equal(once(&r, &body, &more), BT_UNAUTHORIZED);
+    is_not_taken(&r);
     buf_clear(&r.out);
     assert_int_equal(exchange_deny(&r.x, &r.out, &r.err), BT_OK);
     assert_int_equal(r.out.len, SEAL_HEADER_BYTES);
     assert_int_equal(
-        sessions_open(r.sessions, buf_str(&r.out), peer, at_start, &seal, &body, &r.err),
+        sessions_open(r.sessions, buf_str(&r.out), peer, at_start, &seal, &r.body, &r.err),
         BT_UNAUTHORIZED);
     assert_true(str_is(sessions_claimed(r.sessions, &seal), "c"));
     assert_int_equal(sessions_count(r.sessions), 0);
     exchange_set(&r.x, "c", right);
     exchange_start(&r.x);
-    assert_int_equal(once(&r, &body, &more), BT_OK);
-    assert_int_equal(once(&r, &body, &more), BT_OK);
-    assert_true(str_is(body, "hello"));
+    shakes_hands(&r);
+    says_hello(&r);
     done(&r);
 }
 
 static void another_key_ends_the_session(void **state)
 {
     struct rig r;
-    struct str body;
-    bool more;
 
     (void)state;
     arrange(&r);
-    exchange_start(&r.x);
-    assert_int_equal(once(&r, &body, &more), BT_OK);
+    shakes_hands(&r);
     exchange_set(&r.x, "c", right);
     assert_false(exchange_is_open(&r.x));
     done(&r);
+}
+
+static enum bt_code take(struct rig *r, struct str answer)
+{
+    assert_int_equal(exchange_next(&r->x, STR_LIT("hello"), &r->out, &r->err), BT_OK);
+    return exchange_take(&r->x, answer, &r->body, &r->more, &r->err);
 }
 
 /* Bytes that are no answer, before and after the handshake. */
 static void garbage_is_no_answer(void **state)
 {
     struct rig r;
-    struct str body;
-    bool more;
 
     (void)state;
     arrange(&r);
-    exchange_start(&r.x);
-    assert_int_equal(exchange_next(&r.x, STR_LIT("hello"), &r.out, &r.err), BT_OK);
-    assert_int_not_equal(exchange_take(&r.x, STR_LIT("\xc1"), &body, &more, &r.err), BT_OK);
-    assert_false(more);
+    assert_int_not_equal(take(&r, STR_LIT("\xc1")), BT_OK);
+    assert_false(r.more);
     assert_false(exchange_is_open(&r.x));
-    assert_int_equal(once(&r, &body, &more), BT_OK);
-    assert_int_equal(exchange_next(&r.x, STR_LIT("hello"), &r.out, &r.err), BT_OK);
-    assert_int_equal(exchange_take(&r.x, STR_LIT(""), &body, &more, &r.err), BT_OK);
-    assert_true(more);
+    shakes_hands(&r);
+    assert_int_equal(take(&r, STR_LIT("")), BT_OK);
+    assert_true(r.more);
     assert_false(exchange_is_open(&r.x));
     done(&r);
 }

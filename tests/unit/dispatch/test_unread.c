@@ -1,8 +1,10 @@
-/* What agents are asked when the journal cannot be read: the whole question, or none. */
+/* When the journal cannot be read: agents are asked the whole question, or none; and what they
+ * answer counts as it is, or fails with the reason. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/base/buf.h"
 #include "tests/support/house/house.h"
 
 enum { READS = 14 };
@@ -179,9 +181,112 @@ static void a_question_is_whole_or_is_not_asked(void **state)
     }
 }
 
+/* ---- answers ---- */
+
+/* Begins, and asks; then the answer comes. */
+struct answer_scene {
+    const char *name, *agent, *fields;
+    void (*begin)(struct house *h);
+    void (*ask)(struct house *h);
+    const char *lost; /* what the next start says of one that could not be read; NULL = nothing */
+};
+
+static void open_plan(struct house *h)
+{
+    (void)house_submit(h, "'sessionId':'s','plan':{'goal':'g','steps':[" STEP("a", "") "]}");
+}
+
+#define RESULT(json) "'outcome':'completed','result':" json ",'usage':{'inputTokens':3}"
+#define PLAN_OF(id)                                                                                \
+    "{'data':{'steps':[{'stepId':'" id "','agentId':'calc','skill':'do','task':'t'}]}}"
+
+static const struct answer_scene answers[] = {
+    {"a step", "calc", RESULT("{'text':'five','data':{'n':5}}"), two_steps, nothing},
+    {"a gate", "boss", RESULT("{'data':{'passed':true,'reason':'enough'}}"), gated, done},
+    {"a verifier", "boss", RESULT("{'text':'No, it is three.'}"), verified, done},
+    {"a search", "boss", RESULT("{'text':'look elsewhere'}"), searched, failed},
+    {"a replan", "boss", RESULT(PLAN_OF("n")), replanned, failed},
+    {"a synthesis", "boss", RESULT("{'text':'All is well.'}"), synthesized, done},
+    {"a plan", "boss", RESULT(PLAN_OF("n")), nothing, plan_it},
+    {"a wrong plan", "boss", RESULT("{'text':'a poem'}"), nothing, plan_it},
+    {"a message", "boss", RESULT("{'data':{'action':'pause','reasoning':'as they said'}}"),
+     open_plan, say_it, "This could not be brought to its end"},
+};
+
+/* All that the answer has come to. */
+static char *outcome(struct house *h)
+{
+    const char *id = house_get(h, house_ok(h, "plan.list", " "), "plans.0.planId");
+    char *ret;
+    struct buf all;
+
+    buf_init(&all, 16 * 1024 * 1024);
+    buf_add_cstr(&all, house_ok(h, "plan.get", "'planId':'%s'", id));
+    buf_add_cstr(&all, house_ok(h, "plan.history", "'planId':'%s'", id));
+    buf_add_cstr(&all, house_get(h, house_ok(h, "events.read", "'fromSeq':1,'types':['turn_end']"),
+                                 "events"));
+    ret = plain(buf_cstr(&all));
+    buf_done(&all);
+    return ret;
+}
+
+/* *ret_over: no read is as many as n. NULL: the daemon ended. */
+static char *answered(const struct answer_scene *scene, uint32_t n, bool *ret_over)
+{
+    struct house *h = open_house();
+    char *got = NULL;
+
+    scene->begin(h);
+    scene->ask(h);
+    house_wait(h, 1);
+    assert_non_null(house_work(h, scene->agent, NULL));
+    house_fail_read(h, n);
+    house_answer(h, scene->agent, NULL, "%s", scene->fields);
+    house_wait(h, 1);
+    *ret_over = n > h->reads;
+    house_fail_read(h, 0);
+    if (h->dead) {
+        assert_string_equal(h->why.msg, "the disk cannot be read");
+        house_restart(h);
+        assert_false(h->dead);
+    } else {
+        got = outcome(h);
+        if (scene->lost != NULL && strstr(got, "turn_end") == NULL) {
+            free(got);
+            house_restart(h);
+            got = outcome(h);
+        }
+    }
+    house_close(h);
+    return got;
+}
+
+static void an_answer_counts_as_it_is_or_fails_with_the_reason(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < sizeof answers / sizeof answers[0]; s++) {
+        bool over = false;
+        char *whole = answered(&answers[s], 0, &over);
+        assert_non_null(whole);
+        over = false;
+        for (uint32_t n = 1; !over; n++) {
+            char *got = answered(&answers[s], n, &over);
+            const bool told = got == NULL || strcmp(got, whole) == 0 ||
+                              strstr(got, "the disk cannot be read") != NULL ||
+                              (answers[s].lost != NULL && strstr(got, answers[s].lost) != NULL);
+            if (!told) {
+                fail_msg("%s, when read %u fails:\n%s\nnot\n%s", answers[s].name, n, got, whole);
+            }
+            free(got);
+        }
+        free(whole);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_answer_counts_as_it_is_or_fails_with_the_reason),
         cmocka_unit_test(a_question_is_whole_or_is_not_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
