@@ -94,7 +94,8 @@ static void add_not_done(struct engine *engine, const struct open_plan *p, struc
     add_rest(p, n, out);
     if (p->plan->n_steps == 0) { /* M008: an answer without a plan */
         buf_add_cstr(out, "\n- No plan was made: ");
-        add_line(out, open_plan_failure(p, (struct str){run->end_text, run->end_text_n}),
+        const struct run_phases *phases = run_phases(run);
+        add_line(out, open_plan_failure(p, (struct str){phases->end_text, phases->end_text_n}),
                  NOTE_WHY_MAX);
     }
 }

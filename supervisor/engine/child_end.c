@@ -243,7 +243,7 @@ static enum bt_code answer_sub(struct engine *engine, const struct open_plan *ch
     struct buf result;
     enum bt_code code = BT_OK;
 
-    if (n == 1 && run->answer.id == 0) {
+    if (n == 1 && run_phases(run)->answer.id == 0) {
         io->result = run->steps[last].result;
         return BT_OK;
     }
