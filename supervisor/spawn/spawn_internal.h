@@ -76,7 +76,7 @@ struct spawn {
     struct spawn_prover prover;
     uint32_t changes;
     struct arena arena;
-    struct child **children; /* LIMIT_INSTANCES */
+    struct child **children; /* LIMIT_PROCESSES */
     size_t children_n;
     struct spawn_group *groups[SPAWN_GROUPS_MAX];
     size_t groups_n;
