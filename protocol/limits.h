@@ -28,8 +28,9 @@ enum {
     LIMIT_SIGNALS = 10000,     /* of one plan, taken or not: each is remembered by its clientKey */
     LIMIT_SIGNALS_KEPT = 64,   /* of one plan, that no step has taken yet */
     LIMIT_PLANS_OPEN = 200000, /* plans that are not final */
-    LIMIT_AGENTS = 1024,
-    LIMIT_INSTANCES = 1024,
+    LIMIT_AGENTS = 16384,
+    LIMIT_INSTANCES = 16384,          /* of all agents; an agent has one or more */
+    LIMIT_PROCESSES = 1024,           /* instances that the daemon starts itself */
     LIMIT_CAPACITY = 64,              /* lanes of one instance, without the control lane */
     LIMIT_SKILLS = 64,                /* skills of one card */
     LIMIT_ARTIFACTS = 256,            /* files of earlier results that one step is given */

@@ -95,9 +95,9 @@ static void agent_unlink(struct registry *r, uint32_t slot)
 /* Uses the lowest free slot, so that the same history gives the same slots. */
 static uint32_t free_slot(struct registry *r)
 {
-    for (uint32_t slot = 0; slot < r->n_slots; slot++) {
-        if (registry_instance_entries(r)[slot].health == HEALTH_DEAD) {
-            return slot;
+    for (; r->free_from < r->n_slots; r->free_from++) {
+        if (registry_instance_entries(r)[r->free_from].health == HEALTH_DEAD) {
+            return r->free_from;
         }
     }
     return r->n_slots < r->lim.instances ? r->n_slots++ : REGISTRY_NONE;
@@ -200,6 +200,7 @@ void registry_remove(struct registry *r, uint32_t slot, msec now)
     registry_breaker_end_incarnation(r, slot);
     agent_unlink(r, slot);
     registry_health_move(r, slot, HEALTH_DEAD);
+    r->free_from = slot < r->free_from ? slot : r->free_from;
     registry_lease_choose(r);
 }
 

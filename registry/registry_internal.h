@@ -86,6 +86,7 @@ struct registry {
     uint32_t n_known;           /* those that have an agent */
     msec absence;               /* registry_absence */
     uint32_t n_slots;           /* slots ever used */
+    uint32_t free_from;         /* no slot below it is free */
     uint32_t oldest[HEALTH_COUNT];
     uint32_t newest[HEALTH_COUNT];
     uint32_t ended_first, ended_last;

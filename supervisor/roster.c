@@ -115,8 +115,8 @@ void roster_introduce(struct roster *f)
 
 enum bt_code roster_start(struct roster *f, struct bt_error *err)
 {
-    struct spawn_spec *specs = calloc(LIMIT_INSTANCES + 1, sizeof *specs);
-    char(*names)[SPAWN_NAME_MAX + 1] = calloc(LIMIT_INSTANCES + 1, sizeof *names);
+    struct spawn_spec *specs = calloc(LIMIT_PROCESSES + 1, sizeof *specs);
+    char(*names)[SPAWN_NAME_MAX + 1] = calloc(LIMIT_PROCESSES + 1, sizeof *names);
     struct spawn_group_spec groups[SPAWN_GROUPS_MAX];
     const struct config *c = f->config;
     size_t n = 0;
@@ -126,7 +126,7 @@ enum bt_code roster_start(struct roster *f, struct bt_error *err)
         code = err_set(err, BT_NOMEM, "out of memory for the agent processes");
     }
     for (uint32_t i = 0; code == BT_OK && i < c->n_agents; i++) {
-        for (uint32_t k = 1; k <= c->agents[i].instances.min && n < LIMIT_INSTANCES; k++) {
+        for (uint32_t k = 1; k <= c->agents[i].instances.min && n < LIMIT_PROCESSES; k++) {
             if (c->agents[i].held_back == NULL) {
                 child_name(c->agents[i].agent_id, k, names[n]);
                 specs[n] = child_spec(c, i, k, names[n]);

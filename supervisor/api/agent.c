@@ -216,17 +216,11 @@ static bool is_key_of_another(struct engine *engine, const struct msg_agent_regi
 {
     const struct uuid process = CORE_EV(ev, registration)->process;
 
-    for (uint32_t i = 0; i < registry_instances(engine_registry(engine)); i++) {
-        struct instance_view live;
-        if (!uuid_is_nil(process) && registry_instance_view(engine_registry(engine), i, &live) &&
-            !uuid_eq(live.id, ev->instance)) {
-            const struct lane_instance *in = lanes_instance(engine, i, live.epoch);
-            if (in != NULL && str_is(m->session_key, in->session_key)) {
-                return true;
-            }
-        }
-    }
-    return false;
+    const struct lane_instance *in =
+        uuid_is_nil(process) ? NULL : lanes_by_key(engine, m->session_key);
+    struct uuid id;
+
+    return in != NULL && uuid_parse(str_from(in->id), &id) && !uuid_eq(id, ev->instance);
 }
 
 /* An instance is of the credential that registered it; an admin acts for any. */
@@ -271,20 +265,17 @@ static bool may_be_agent(struct engine *engine, struct request *rq, struct str a
     return false;
 }
 
-/* The lanes that the other instances have. Each is a descriptor, also when nobody answers at its
- * other end. */
+/* The lanes that the other instances have. */
 static uint32_t lanes_of_others(struct engine *engine, struct uuid id)
 {
-    uint32_t sum = 0;
+    const uint32_t slot = registry_instance(engine_registry(engine), id);
+    struct instance_view live;
+    const struct lane_instance *in =
+        slot != REGISTRY_NONE && registry_instance_view(engine_registry(engine), slot, &live)
+            ? lanes_instance(engine, slot, live.epoch)
+            : NULL;
 
-    for (uint32_t i = 0; i < registry_instances(engine_registry(engine)); i++) {
-        struct instance_view live;
-        if (registry_instance_view(engine_registry(engine), i, &live) && !uuid_eq(live.id, id)) {
-            const struct lane_instance *in = lanes_instance(engine, i, live.epoch);
-            sum += in != NULL ? lanes_pipes(in) + 1 : 0;
-        }
-    }
-    return sum;
+    return lanes_taken(engine) - (in != NULL ? lanes_pipes(in) + 1 : 0);
 }
 
 /* Refuses and returns false when its lanes would be more than the files that may be open. */

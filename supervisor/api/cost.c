@@ -187,7 +187,8 @@ static enum bt_code fill(struct costs *all, uint32_t i, struct bt_error *err)
     all->ended = 0;
     all->late = false;
     if (run != NULL && !plan_is_final(run->status)) {
-        put_phases(c, run->usage, run->planning_usage, run->replan_usage, run->synthesis_usage);
+        put_phases(c, run->usage, run->planning_usage, run_phases(run)->replanning,
+                   run_phases(run)->synthesis);
         c->status = str_from(plan_status_name(run->status));
     } else {
         code =

@@ -291,7 +291,7 @@ static void fill_live(struct engine *engine, const struct open_plan *p, struct p
     s->view.duration_ms =
         s->started != 0 && engine_wall(engine) > s->started ? engine_wall(engine) - s->started : 0;
     fill_paused(s, run->paused);
-    fill_usage(s, run->usage, run->replan_usage);
+    fill_usage(s, run->usage, run_phases(run)->replanning);
     for (uint32_t i = from; i < to && i < run->n_steps && i < p->plan->n_steps; i++) {
         fill_live_step(engine, p, s, i, &standing);
     }

@@ -160,7 +160,7 @@ static void step_view(struct review_room *room, const struct open_plan *p, uint3
     }
     v->effects = plan_step_is_agentless(s) ? (struct str){"", 0}
                                            : str_from(effects_name(s->rules->policy.effects));
-    v->feedback = note != NULL ? note->feedback : (struct str){"", 0};
+    v->feedback = note_text(note != NULL ? note->feedback : NULL);
     list_fallbacks(room, p->plan, s, &v->fallback_agents, &v->fallback_agents_n);
     add_upstream(room, p, i, v);
     msg_set(v, review_view, step_index);

@@ -121,7 +121,7 @@ static bool answered_before(struct engine *engine, struct request *rq,
     const struct signal_known *known;
 
     if (p != NULL && access_changes(engine_who(engine), open_plan_owner(p))) {
-        known = signals_by_key(&p->signals, m->client_key);
+        known = signals_by_key(&open_plan_more(p)->signals, m->client_key);
         return known != NULL && answer_repeated(engine, rq, m, known->serial, known->digest,
                                                 taker_of(p->plan, known));
     }
@@ -247,8 +247,10 @@ static void signal_plan(struct engine *engine, struct request *rq, struct open_p
     if (request_feed(engine, rq, p, &ev, NULL)) {
         engine_conditions_answer(engine); /* who takes it may be decided there */
         p = open_plan_of_run(engine, ev.run);
-        ASSERT(p != NULL && p->signals.n > 0); /* it stays until the commit */
-        known = &p->signals.at[p->signals.n - 1];
+        ASSERT(p != NULL); /* it stays until the commit */
+        const struct signals *all = &open_plan_more(p)->signals;
+        ASSERT(all->n > 0);
+        known = &all->at[all->n - 1];
         answer(engine, rq, m, known->serial, taker_of(p->plan, known), false);
     }
 }

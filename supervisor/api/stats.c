@@ -12,6 +12,8 @@
 
 /* ---- plan.stats ---- */
 
+enum { STATS_AGENTS_MAX = 1024 }; /* of one plan: `truncated` says that there were more */
+
 struct plan_figures {
     struct projection *s;
     msec now; /* wall */
@@ -54,7 +56,7 @@ static struct agent_stats *agent_stats_of(struct plan_figures *g, struct str age
             return &g->figures[i];
         }
     }
-    if (g->ok.agents_n == LIMIT_AGENTS) {
+    if (g->ok.agents_n == STATS_AGENTS_MAX) {
         g->ok.truncated = true;
         return NULL;
     }
@@ -156,8 +158,8 @@ static bool fill_stats(struct engine *engine, struct plan_figures *g)
                         : s->started != 0 && g->now > s->started ? g->now - s->started
                                                                  : 0;
     g->ok.steps = arena_alloc(&s->arena, (s->view.steps_n + 1) * sizeof *g->ok.steps);
-    g->ok.agents = arena_alloc(&s->arena, LIMIT_AGENTS * sizeof *g->ok.agents);
-    g->figures = arena_alloc(&s->arena, LIMIT_AGENTS * sizeof *g->figures);
+    g->ok.agents = arena_alloc(&s->arena, STATS_AGENTS_MAX * sizeof *g->ok.agents);
+    g->figures = arena_alloc(&s->arena, STATS_AGENTS_MAX * sizeof *g->figures);
     g->ms = arena_alloc(&s->arena, (s->view.steps_n + 1) * sizeof *g->ms);
     if (g->ok.steps == NULL || g->ok.agents == NULL || g->figures == NULL || g->ms == NULL) {
         return false;

@@ -173,7 +173,12 @@ static void check_counts(struct loader *l, const struct agent_entry *last)
         config_problem(l, origin, "agents: %u of them, but limits.maxAgents is %u", c->n_agents,
                        c->limits.max_agents);
     }
-    if (instances > c->limits.max_instances) {
+    if (instances > LIMIT_PROCESSES) {
+        config_problem(l, origin,
+                       "agents: %llu instances in all, but the daemon starts at most %d processes; "
+                       "others may connect by themselves",
+                       (unsigned long long)instances, LIMIT_PROCESSES);
+    } else if (instances > c->limits.max_instances) {
         config_problem(l, origin, "agents: %llu instances in all, but limits.maxInstances is %u",
                        (unsigned long long)instances, c->limits.max_instances);
     }

@@ -111,7 +111,7 @@ static void put_head(struct assignment *q, const struct lane_instance *in, uint3
     };
     if (q->phase <= PHASE_SEARCH) {
         q->m.idle_ms = s->rules->policy.idle_ms;
-        q->m.feedback = note != NULL ? note->feedback : (struct str){"", 0};
+        q->m.feedback = note_text(note != NULL ? note->feedback : NULL);
     }
     put_budget(q);
     artifacts_put_dir(q);

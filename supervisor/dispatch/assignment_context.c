@@ -134,7 +134,7 @@ static enum bt_code find_not_completed(struct assignment *q, struct bt_error *er
             .error_class = s->error_class == CLASS_NONE
                                ? (struct str){"", 0}
                                : str_from(err_class_name((enum err_class)s->error_class)),
-            .error = note != NULL ? note->why : (struct str){"", 0},
+            .error = note_text(note != NULL ? note->why : NULL),
         };
     }
     c->not_completed_n = n;
@@ -286,8 +286,9 @@ static enum bt_code put_state(struct assignment *q, struct bt_error *err)
     struct doc state = {NULL, 0};
     enum bt_code code = BT_OK;
 
-    if (q->plan->plan->steps[q->step].rules->policy.scope != SCOPE_NONE && q->plan->state.id != 0) {
-        code = engine_result_doc(q->engine, q->plan->state, &state, err);
+    if (q->plan->plan->steps[q->step].rules->policy.scope != SCOPE_NONE &&
+        open_plan_more(q->plan)->state.id != 0) {
+        code = engine_result_doc(q->engine, open_plan_more(q->plan)->state, &state, err);
     }
     if (code == BT_OK && state.ptr != NULL) {
         q->m.context.state = doc_copy(q->arena, state); /* the cache may move it */

@@ -161,11 +161,11 @@ static void put_agents(const struct past *past, const struct open_plan *p, struc
 /* The sentence that the plan will end with. */
 static void put_failure(const struct past *past, const struct open_plan *p, struct buf *out)
 {
-    const struct run *run = past->run;
+    const struct run_phases *phases = run_phases(past->run);
     const struct record rec = {
-        REC_INIT(PLAN_COMPLETED, plan_completed, .failure = run->end_failure),
-        .step = run->end_step,
-        .text = open_plan_failure(p, (struct str){run->end_text, run->end_text_n})};
+        REC_INIT(PLAN_COMPLETED, plan_completed, .failure = phases->end_failure),
+        .step = phases->end_step,
+        .text = open_plan_failure(p, (struct str){phases->end_text, phases->end_text_n})};
     struct buf text;
 
     buf_init(&text, ERROR_MAX);
@@ -192,7 +192,7 @@ static enum bt_code compose(struct past *past, const struct open_plan *p, struct
     doc_put_map(out, live > STEPS_MAX ? 9 : 8);
     assignment_put(out, "goal", p->plan->goal, LIMIT_TASK_BYTES);
     assignment_put(out, "description", about.description, ABOUT_TEXT_MAX);
-    assignment_put(out, "status", str_from(plan_status_name(run->end_status)), 16);
+    assignment_put(out, "status", str_from(plan_status_name(run_phases(run)->end_status)), 16);
     put_failure(past, p, out);
     put_number(out, "durationMs", past->since != 0 && wall > past->since ? wall - past->since : 0);
     put_number(out, "mayRetry",

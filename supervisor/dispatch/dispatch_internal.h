@@ -2,6 +2,7 @@
 #ifndef DISPATCH_INTERNAL_H
 #define DISPATCH_INTERNAL_H
 
+#include "protocol/base/map.h"
 #include "supervisor/dispatch/cards.h"
 #include "supervisor/dispatch/dispatch.h"
 #include "supervisor/dispatch/lanes.h"
@@ -15,6 +16,9 @@ struct dispatch {
     session_job_fn *session_job_over;
     struct lane_instance **instances; /* by registry slot */
     uint32_t instances_max;
+    uint32_t lanes_n;         /* of all of them */
+    struct map session_keys;  /* of the instances -> slot */
+    uint32_t key_twins;       /* instances whose key another one has in the map */
     struct agent_card *cards; /* by agent index */
     struct job_note *notes;   /* of jobs, of this cycle: see job.c */
     uint32_t notes_n, notes_cap;

@@ -114,11 +114,8 @@ void step_traceparent(const struct open_plan *p, uint32_t step, enum step_phase 
 {
     const struct str id = {p->id, UUID_TEXT_LEN};
     const bool in_attempt = phase != PHASE_GATE && phase != PHASE_REPLAN;
-    struct trace t = {.span = 0};
+    struct trace t = open_plan_more(p)->origin.trace;
 
-    if (p->origin != NULL) {
-        t = p->origin->trace;
-    }
     if (t.span == 0) {
         trace_of_plan(p->plan_id, &t);
     }

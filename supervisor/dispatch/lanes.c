@@ -148,24 +148,95 @@ static enum bt_code open_from(struct engine *engine, struct lane_instance *in, u
     return code;
 }
 
+static struct lane_instance *copy_of(const struct lane_instance *proto)
+{
+    const size_t orders = 2 * (size_t)proto->capacity + 2;
+    const size_t lanes = (proto->capacity + (size_t)1) * sizeof(struct lane);
+    struct lane_instance *in = calloc(1, sizeof *in + lanes + orders * sizeof *in->queue);
+
+    if (in != NULL) {
+        *in = *proto;
+        in->queue = (struct control_item *)(in->lanes + proto->capacity + 1);
+        in->queue_max = (uint32_t)orders;
+    }
+    return in;
+}
+
+/* ---- session keys: of several instances with one, the first is found */
+
+static bool is_kept(const struct dispatch *d, const struct lane_instance *in)
+{
+    return map_get(&d->session_keys, str_from(in->session_key)) == in->slot;
+}
+
+static enum bt_code key_put(struct dispatch *d, const struct lane_instance *in,
+                            struct bt_error *err)
+{
+    const struct str key = str_from(in->session_key);
+
+    if (map_get(&d->session_keys, key) != MAP_NONE) {
+        d->key_twins++;
+        return BT_OK;
+    }
+    return map_put(&d->session_keys, key, in->slot) == BT_OK
+               ? BT_OK
+               : err_set(err, BT_NOMEM, "out of memory for a session key");
+}
+
+/* Before its memory is freed: the map borrows the key. */
+static void key_drop(struct dispatch *d, const struct lane_instance *in)
+{
+    const struct str key = str_from(in->session_key);
+
+    if (!is_kept(d, in)) {
+        d->key_twins -= map_get(&d->session_keys, key) != MAP_NONE ? 1 : 0;
+        return;
+    }
+    (void)map_remove(&d->session_keys, key);
+    for (uint32_t i = 0; d->key_twins > 0 && i < d->instances_max; i++) {
+        const struct lane_instance *twin = d->instances[i];
+        if (twin != NULL && twin != in && strcmp(twin->session_key, in->session_key) == 0) {
+            d->key_twins -= map_put(&d->session_keys, str_from(twin->session_key), i) == BT_OK;
+            return;
+        }
+    }
+}
+
+uint32_t lanes_taken(const struct engine *engine)
+{
+    return dispatch_of(engine)->lanes_n;
+}
+
+const struct lane_instance *lanes_by_key(struct engine *engine, struct str session_key)
+{
+    const struct dispatch *d = dispatch_of(engine);
+    const uint32_t slot = map_get(&d->session_keys, session_key);
+
+    return slot == MAP_NONE ? NULL : d->instances[slot];
+}
+
 enum bt_code lanes_open(struct engine *engine, const struct lane_instance *proto,
                         struct bt_error *err)
 {
     struct dispatch *d = dispatch_of(engine);
-    struct lane_instance *in = calloc(1, sizeof *in);
+    struct lane_instance *in;
 
     if (d->instances[proto->slot] != NULL) {
         lanes_close(engine, proto->slot, d->instances[proto->slot]->epoch);
     }
+    in = copy_of(proto);
     if (in == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for an instance");
     }
-    *in = *proto;
     if (in->bundle > 0 && trunk_new(in, err) != BT_OK) {
         free(in);
         return err->code;
     }
     d->instances[in->slot] = in;
+    d->lanes_n += lanes_pipes(in) + 1;
+    if (key_put(d, in, err) != BT_OK) {
+        return err->code;
+    }
     /* An agent that is gone costs one dialer: work lanes follow when the control lane answers. */
     return open_from(engine, in, in->endpoint[0] != 0 ? lanes_pipes(in) : 0, err);
 }
@@ -187,6 +258,8 @@ void lanes_close(struct engine *engine, uint32_t slot, uint64_t epoch)
     if (in->trunk != NULL) {
         trunk_free(engine, in);
     }
+    key_drop(dispatch_of(engine), in);
+    dispatch_of(engine)->lanes_n -= lanes_pipes(in) + 1;
     dispatch_of(engine)->instances[slot] = NULL;
     free(in);
 }

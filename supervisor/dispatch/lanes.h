@@ -28,9 +28,6 @@ struct control_item {
 };
 
 enum {
-    /* Orders that wait for a control lane: a query and a cancel for each attempt that an instance
-     * may have, and two pings. */
-    LANES_CONTROL_QUEUE = 130,
     /* Answers in a row that cannot be read, after which an instance is down. */
     LANES_UNREADABLE_MAX = 3,
     /* For the peer of a lane that the agent dials to answer the greeting. */
@@ -74,17 +71,23 @@ struct lane_instance {
     char from[LINK_PEER_MAX + 1]; /* where it registered from: "192.0.2.1:40123" */
     /* Answers in a row that could not be read: of the work lanes, and of the control lane. */
     uint32_t unreadable[2];
-    struct lane lanes[LIMIT_CAPACITY + 1]; /* [capacity] is the control lane */
-    struct control_item queue[LANES_CONTROL_QUEUE];
-    uint32_t queue_at, queue_n;
-    bool pinged;  /* a ping is queued or out: a second one would bring nothing new */
-    msec opened;  /* when it registered */
-    bool reached; /* a work lane of it was greeted once */
+    /* Orders that wait for the control lane: a query and a cancel for each attempt that it may
+     * have, and two pings. Behind the lanes. */
+    struct control_item *queue;
+    uint32_t queue_max, queue_at, queue_n;
+    bool pinged;         /* a ping is queued or out: a second one would bring nothing new */
+    msec opened;         /* when it registered */
+    bool reached;        /* a work lane of it was greeted once */
+    struct lane lanes[]; /* capacity + 1; the last one is the control lane. None in *proto. */
 };
 
 /* Its pipes for work; lanes_pipe with that number is the control lane. */
 uint32_t lanes_pipes(const struct lane_instance *in);
 struct lane *lanes_pipe(struct lane_instance *in, uint32_t i);
+/* The lanes of all instances. Each is a descriptor, also when nobody answers at its other end. */
+uint32_t lanes_taken(const struct engine *engine);
+/* A live instance that has the session key, NULL = none; the first of several. */
+const struct lane_instance *lanes_by_key(struct engine *engine, struct str session_key);
 /* What a request to the instance has as its sessionKey: nothing when it proves. */
 struct str lanes_key(const struct lane_instance *in);
 /* Opens the lanes of a copy of *proto, in the place of an earlier incarnation in its slot. */

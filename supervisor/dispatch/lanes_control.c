@@ -117,7 +117,7 @@ void lanes_send_control(struct engine *engine, struct lane_instance *in)
         struct bt_error err;
 
         lane->item = *item;
-        in->queue_at = (in->queue_at + 1) % LANES_CONTROL_QUEUE;
+        in->queue_at = (in->queue_at + 1) % in->queue_max;
         in->queue_n--;
         buf_clear(out);
         if (msg_request(out, in->form, STR_LIT("control"), (struct str){NULL, 0},
@@ -137,11 +137,11 @@ void lanes_probe(struct engine *engine, const struct core_cmd *cmd)
 {
     struct lane_instance *in = lanes_instance(engine, cmd->slot, cmd->epoch);
 
-    if (in == NULL || in->pinged || in->queue_n == LANES_CONTROL_QUEUE) {
+    if (in == NULL || in->pinged || in->queue_n == in->queue_max) {
         return;
     }
     in->pinged = true;
-    in->queue[(in->queue_at + in->queue_n++) % LANES_CONTROL_QUEUE] =
+    in->queue[(in->queue_at + in->queue_n++) % in->queue_max] =
         (struct control_item){.kind = CONTROL_PING};
     lanes_send_control(engine, in);
 }
@@ -158,7 +158,7 @@ static bool is_queued(const struct lane_instance *in, const struct control_item 
     bool found = lane->state == LANE_BUSY && is_same(&lane->item, item);
 
     for (uint32_t i = 0; i < in->queue_n && !found; i++) {
-        found = is_same(&in->queue[(in->queue_at + i) % LANES_CONTROL_QUEUE], item);
+        found = is_same(&in->queue[(in->queue_at + i) % in->queue_max], item);
     }
     return found;
 }
@@ -186,11 +186,11 @@ void lanes_control(struct engine *engine, const struct core_cmd *cmd, enum contr
     if (is_queued(in, &item)) {
         return;
     }
-    if (in->queue_n == LANES_CONTROL_QUEUE) {
+    if (in->queue_n == in->queue_max) {
         log_warn("agent.control",
                  "instance=%s control queue is full; the heartbeat repeats cancels", in->id);
         return;
     }
-    in->queue[(in->queue_at + in->queue_n++) % LANES_CONTROL_QUEUE] = item;
+    in->queue[(in->queue_at + in->queue_n++) % in->queue_max] = item;
     lanes_send_control(engine, in);
 }

@@ -85,16 +85,17 @@ static void add_not_done(struct engine *engine, const struct open_plan *p, struc
         const struct note *note = step_notes_of(&p->notes, steps[i]);
         add_step(engine, p, steps[i], out);
         buf_add_str(out, aggregate_ended_how(&run->steps[steps[i]]));
-        if (note != NULL && note->why.len > 0) {
+        if (note != NULL && note->why != NULL) {
             buf_add_cstr(out, ": ");
-            add_line(out, note->why, NOTE_WHY_MAX);
-            add_hint(p, steps[i], note->why, out);
+            add_line(out, note_text(note->why), NOTE_WHY_MAX);
+            add_hint(p, steps[i], note_text(note->why), out);
         }
     }
     add_rest(p, n, out);
     if (p->plan->n_steps == 0) { /* M008: an answer without a plan */
         buf_add_cstr(out, "\n- No plan was made: ");
-        add_line(out, open_plan_failure(p, (struct str){run->end_text, run->end_text_n}),
+        const struct run_phases *phases = run_phases(run);
+        add_line(out, open_plan_failure(p, (struct str){phases->end_text, phases->end_text_n}),
                  NOTE_WHY_MAX);
     }
 }

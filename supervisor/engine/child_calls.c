@@ -251,8 +251,8 @@ static struct str why_of(const struct open_plan *child, uint32_t step)
 {
     const struct note *note = step_notes_of(&child->notes, step);
 
-    return note != NULL && note->why.len > 0
-               ? note->why
+    return note != NULL && note->why != NULL
+               ? note_text(note->why)
                : str_from(err_class_name(core_block_run(child->block)->steps[step].error_class));
 }
 

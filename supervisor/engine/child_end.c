@@ -41,8 +41,8 @@ static struct str why_of(const struct open_plan *child, uint32_t step)
 {
     const struct note *note = step_notes_of(&child->notes, step);
 
-    return note != NULL && note->why.len > 0
-               ? note->why
+    return note != NULL && note->why != NULL
+               ? note_text(note->why)
                : str_from(err_class_name(core_block_run(child->block)->steps[step].error_class));
 }
 
@@ -243,7 +243,7 @@ static enum bt_code answer_sub(struct engine *engine, const struct open_plan *ch
     struct buf result;
     enum bt_code code = BT_OK;
 
-    if (n == 1 && run->answer.id == 0) {
+    if (n == 1 && run_phases(run)->answer.id == 0) {
         io->result = run->steps[last].result;
         return BT_OK;
     }

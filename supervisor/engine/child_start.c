@@ -471,7 +471,8 @@ static enum bt_code reuse_items(struct making *m, struct submission *d, struct s
             reuse[io->n_reuse++] = (struct core_reuse){.step = i, .result = run->steps[i].result};
         }
     }
-    if (m->how.kind == CHILD_OF_SUB && (old->document.id != 0 || io->n_reuse == made->n_steps)) {
+    if (m->how.kind == CHILD_OF_SUB &&
+        (open_plan_more(old)->document.id != 0 || io->n_reuse == made->n_steps)) {
         io->n_reuse = 0; /* a revision changed it, or what it had found was refused */
     }
     io->reuse = reuse;

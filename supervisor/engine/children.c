@@ -165,11 +165,13 @@ static void tell_progress(struct engine *engine, struct open_plan *child, bool b
     struct buf data;
     char text[80];
 
-    if (ends ? over == child->told_over : !begins && percent == child->told_percent) {
+    struct open_plan_more *more = open_plan_more_change(child);
+
+    if (ends ? over == more->told_over : !begins && percent == more->told_percent) {
         return;
     }
-    child->told_percent = percent;
-    child->told_over = over;
+    more->told_percent = percent;
+    more->told_over = over;
     buf_init(&data, 512);
     doc_put_map(&data, 7);
     doc_put_cstr(&data, "planId");

@@ -120,7 +120,7 @@ static enum bt_code value_of(void *self, const struct condition_ref *ref, struct
         *ret = doc_from_buf(&v->status);
         return buf_check(&v->status, err);
     case CONDITION_STATE:
-        code = engine_result_doc(v->engine, v->p->state, &state, err);
+        code = engine_result_doc(v->engine, open_plan_more(v->p)->state, &state, err);
         *ret = code == BT_OK && state.ptr != NULL ? doc_path(state, ref->name) : *ret;
         return code;
     case CONDITION_SCOPE:
@@ -175,7 +175,8 @@ static void bring_signal(struct engine *engine, const struct condition_asked *as
                          const struct open_plan *p)
 {
     const struct plan_wait *wait = p->plan->steps[asked->step].wait;
-    const struct signal_known *kept = wait == NULL ? NULL : signals_kept(&p->signals, wait->signal);
+    const struct signal_known *kept =
+        wait == NULL ? NULL : signals_kept(&open_plan_more(p)->signals, wait->signal);
     struct bt_error err;
 
     if (kept != NULL) {

@@ -117,7 +117,7 @@ void engine_free(struct engine *engine)
     for (uint32_t i = 0; i < engine->ended_n; i++) {
         open_plan_done(&engine->ended[i]);
     }
-    map_done(&engine->plan_by_id);
+    free(engine->by_id);
     session_slots_done(&engine->sessions);
     rates_done(&engine->rates);
     plan_shelf_done(&engine->shelf);

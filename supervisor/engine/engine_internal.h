@@ -52,7 +52,8 @@ struct engine {
     struct open_plan *plans; /* by run slot */
     struct open_plan *ended; /* ended in this cycle, their slot given to another already */
     uint32_t ended_n, ended_cap;
-    struct map plan_by_id;         /* upper-case id -> slot */
+    uint32_t *by_id;               /* slots by planId, open addressing: slot + 1, 0 = free */
+    uint32_t by_id_cap, by_id_n;   /* cap: a power of two */
     struct session_slots sessions; /* of the open plans */
     struct plan_shelf shelf;       /* what their plans share */
     struct rates rates;

@@ -25,12 +25,25 @@ struct job {
     char turn[UUID_TEXT_LEN + 1]; /* CONVERSE: the turn; SUMMARY: the last message in it */
 };
 
-/* Where a plan comes from. Few have one. */
+/* Where a plan comes from. */
 struct plan_origin {
     struct uuid parent; /* of a retry or a fork; nil = none. Known until it is in the rows */
     struct uuid reuse;  /* a retry of this plan: what its maps have done is not done again; nil =
                            none.  Not known any more after a restart */
     struct trace trace; /* that it belongs to; span 0: one of its own, its id */
+};
+
+/* What few open plans have. All zero: it has nothing of it. */
+struct open_plan_more {
+    struct plan_origin origin; /* zero: of no other plan, in no other trace */
+    struct blob_ref state;     /* what its agents left for later steps; id 0: nothing */
+    struct blob_ref document;  /* of the newest revision; id 0: the one in the plan's row */
+    struct signals signals;
+    struct str failure;    /* the whole error that it will have failed with; own memory */
+    uint32_t told_percent; /* of a child plan: what its parent knows of it */
+    uint32_t told_over;    /* likewise: steps that have ended */
+    /* Of one that was rebuilt to look at it: the plan that it is a child of; else NULL. */
+    const struct open_plan *within;
 };
 
 struct open_plan {
@@ -39,23 +52,15 @@ struct open_plan {
     uint64_t plan_seq; /* of the last public record */
     struct uuid plan_id;
     char id[UUID_TEXT_LEN + 1];
-    char *owner;                /* the credential whose plan it is; NULL = the token; own memory */
-    struct plan_origin *origin; /* NULL: of no other plan, in no other trace; own memory */
-    struct plan *plan;          /* plan_pack's; equal plans may share it */
+    char *owner;       /* the credential whose plan it is; NULL = the token; own memory */
+    struct plan *plan; /* plan_pack's; equal plans may share it */
     void *block;
-    struct blob_ref state;    /* what its agents left for later steps; id 0: nothing */
-    struct blob_ref document; /* of the newest revision; id 0: the one in the plan's row */
     struct step_notes notes;
-    struct signals signals;
-    uint32_t session;      /* its session slot, or SESSION_SLOT_NONE */
-    struct job *job;       /* NULL: this plan is none */
-    uint32_t told_percent; /* of a child plan: what its parent knows of it */
-    uint32_t told_over;    /* likewise: steps that have ended */
-    bool undo_waits;       /* what undoes it cannot be made yet */
-    /* Of one that was rebuilt to look at it: the plan that it is a child of; else NULL. */
-    const struct open_plan *within;
-    uint64_t asked;     /* the run of the job that it waits for; 0 = none */
-    struct str failure; /* the whole error that it will have failed with; own memory */
+    struct open_plan_more *more; /* open_plan_more reads it; NULL: nothing of it */
+    uint32_t session;            /* its session slot, or SESSION_SLOT_NONE */
+    bool undo_waits;             /* what undoes it cannot be made yet */
+    struct job *job;             /* NULL: this plan is none */
+    uint64_t asked;              /* the run of the job that it waits for; 0 = none */
 };
 
 /* Of a plan's document: NULL when it is no job; free() it. *ret_ok false: out of memory. */
@@ -66,13 +71,15 @@ static inline struct str open_plan_owner(const struct open_plan *p)
 {
     return p->owner != NULL ? str_from(p->owner) : (struct str){"", 0};
 }
+/* What it has of it; never NULL. */
+const struct open_plan_more *open_plan_more(const struct open_plan *p);
+/* The same, to be changed. Aborts when out of memory: half a cycle cannot be taken back. */
+struct open_plan_more *open_plan_more_change(struct open_plan *p);
 /* The plan that it retries, as far as is known; nil = none. */
 static inline struct uuid open_plan_reuse(const struct open_plan *p)
 {
-    return p->origin != NULL ? p->origin->reuse : (struct uuid){{0}};
+    return open_plan_more(p)->origin.reuse;
 }
-/* Its origin, to be filled in; NULL when out of memory. */
-struct plan_origin *open_plan_origin(struct open_plan *p);
 /* Sets the owner, a copy. False: out of memory. */
 BT_MUST_CHECK bool open_plan_own(struct open_plan *p, struct str owner);
 /* The trace that it belongs to; the span is that of the plan itself. */

@@ -113,8 +113,9 @@ static enum bt_code merged(struct engine *engine, const struct open_plan *p, str
     struct arena arena = {.chunks = NULL};
     struct doc state = {NULL, 0};
     struct doc own = doc_copy(&arena, patch); /* the cache may move it */
-    enum bt_code code = own.ptr == NULL ? err_set(err, BT_NOMEM, "out of memory for a state")
-                                        : engine_result_doc(engine, p->state, &state, err);
+    enum bt_code code = own.ptr == NULL
+                            ? err_set(err, BT_NOMEM, "out of memory for a state")
+                            : engine_result_doc(engine, open_plan_more(p)->state, &state, err);
 
     if (code == BT_OK) {
         code = plan_state_merge(state, own, out, err);
@@ -164,7 +165,7 @@ enum bt_code plan_state_apply(struct engine *engine, struct open_plan *p, struct
         code = engine_result_store(engine, &out, &stored, err);
     }
     if (code == BT_OK && stored.id != 0) {
-        p->state = stored;
+        open_plan_more_change(p)->state = stored;
         *ret = stored;
     }
     buf_done(&out);

@@ -32,6 +32,72 @@ struct open_plan *open_plan_of_run(struct engine *engine, uint64_t run)
     return NULL;
 }
 
+/* ---- by id: the slots in a table with linear probing and backward-shift deletion, as in
+ * protocol/base/map. Its keys are the ids of the plans themselves. */
+
+static uint32_t home_of(const struct engine *engine, struct uuid id)
+{
+    return (uint32_t)str_hash((struct str){(const char *)&id, sizeof id}) & (engine->by_id_cap - 1);
+}
+
+/* The place of the id, or the free place for it. */
+static uint32_t place_of(const struct engine *engine, struct uuid id)
+{
+    uint32_t i = home_of(engine, id);
+
+    while (engine->by_id[i] != 0 && !uuid_eq(engine->plans[engine->by_id[i] - 1].plan_id, id)) {
+        i = (i + 1) & (engine->by_id_cap - 1);
+    }
+    return i;
+}
+
+static void by_id_grow(struct engine *engine)
+{
+    const uint32_t before_cap = engine->by_id_cap;
+    uint32_t *before = engine->by_id;
+
+    engine->by_id_cap = before_cap == 0 ? 16 : before_cap * 2;
+    engine->by_id = calloc(engine->by_id_cap, sizeof *engine->by_id);
+    ASSERT(engine->by_id != NULL); /* half a cycle cannot be taken back: crash, replay */
+    for (uint32_t i = 0; i < before_cap; i++) {
+        if (before[i] != 0) {
+            engine->by_id[place_of(engine, engine->plans[before[i] - 1].plan_id)] = before[i];
+        }
+    }
+    free(before);
+}
+
+/* The plan is in its slot. */
+static void by_id_put(struct engine *engine, uint32_t slot)
+{
+    uint32_t i;
+
+    if (engine->by_id_n + 1 > engine->by_id_cap / 4 * 3) {
+        by_id_grow(engine);
+    }
+    i = place_of(engine, engine->plans[slot].plan_id);
+    engine->by_id_n += engine->by_id[i] == 0 ? 1 : 0;
+    engine->by_id[i] = slot + 1;
+}
+
+/* The plan is still in its slot. */
+static void by_id_remove(struct engine *engine, uint32_t slot)
+{
+    const uint32_t mask = engine->by_id_cap - 1;
+    uint32_t hole = place_of(engine, engine->plans[slot].plan_id);
+
+    ASSERT(engine->by_id[hole] == slot + 1);
+    for (uint32_t i = (hole + 1) & mask; engine->by_id[i] != 0; i = (i + 1) & mask) {
+        const uint32_t home = home_of(engine, engine->plans[engine->by_id[i] - 1].plan_id);
+        if (((i - home) & mask) >= ((i - hole) & mask)) {
+            engine->by_id[hole] = engine->by_id[i];
+            hole = i;
+        }
+    }
+    engine->by_id[hole] = 0;
+    engine->by_id_n--;
+}
+
 /* The core gives a slot away as soon as its run has ended; what the cycle still has to do for that
  * run needs its plan. */
 static void set_aside(struct engine *engine, struct open_plan *p)
@@ -43,23 +109,21 @@ static void set_aside(struct engine *engine, struct open_plan *p)
         engine->ended = at;
         engine->ended_cap = cap;
     }
-    (void)map_remove(&engine->plan_by_id, (struct str){p->id, UUID_TEXT_LEN});
+    by_id_remove(engine, (uint32_t)(p - engine->plans));
     engine->ended[engine->ended_n++] = *p;
     *p = (struct open_plan){0};
 }
 
 struct open_plan *open_plan_by_id(struct engine *engine, struct str id)
 {
-    char text[UUID_TEXT_LEN + 1];
     struct uuid uuid;
-    uint32_t slot;
+    uint32_t at;
 
-    if (!uuid_parse(id, &uuid)) {
+    if (engine->by_id_n == 0 || !uuid_parse(id, &uuid)) {
         return NULL;
     }
-    uuid_format(uuid, text);
-    slot = map_get(&engine->plan_by_id, str_from(text));
-    return slot == MAP_NONE ? NULL : &engine->plans[slot];
+    at = engine->by_id[place_of(engine, uuid)];
+    return at == 0 ? NULL : &engine->plans[at - 1];
 }
 
 static bool is_open(const struct open_plan *p)
@@ -158,7 +222,6 @@ void *open_plan_block(const struct plan *plan)
 void open_plan_bind(struct engine *engine, struct open_plan *plan, uint64_t run)
 {
     struct open_plan *p = &engine->plans[slot_of(run)];
-    enum bt_code code;
 
     ASSERT(slot_of(run) < engine->runs_max);
     engine->runs_used = engine->runs_used > slot_of(run) ? engine->runs_used : slot_of(run) + 1;
@@ -171,25 +234,32 @@ void open_plan_bind(struct engine *engine, struct open_plan *plan, uint64_t run)
     engine->jobs += p->job != NULL ? 1 : 0;
     engine->children += p->plan->child.kind != CHILD_OF_NONE ? 1 : 0;
     uuid_format(p->plan_id, p->id);
-    code = map_put(&engine->plan_by_id, (struct str){p->id, UUID_TEXT_LEN}, slot_of(run));
-    ASSERT(code == BT_OK);
+    by_id_put(engine, slot_of(run));
 }
 
 void open_plan_trace(const struct open_plan *p, struct trace *ret)
 {
-    *ret = p->origin != NULL ? p->origin->trace : (struct trace){.span = 0};
+    *ret = open_plan_more(p)->origin.trace;
     if (ret->span == 0) {
         trace_of_plan(p->plan_id, ret);
     }
     ret->span = trace_span((struct str){p->id, UUID_TEXT_LEN}, TRACE_STEP, TRACE_PLAN, 0);
 }
 
-struct plan_origin *open_plan_origin(struct open_plan *p)
+const struct open_plan_more *open_plan_more(const struct open_plan *p)
 {
-    if (p->origin == NULL) {
-        p->origin = calloc(1, sizeof *p->origin);
+    static const struct open_plan_more nothing;
+
+    return p->more != NULL ? p->more : &nothing;
+}
+
+struct open_plan_more *open_plan_more_change(struct open_plan *p)
+{
+    if (p->more == NULL) {
+        p->more = calloc(1, sizeof *p->more);
+        ASSERT(p->more != NULL);
     }
-    return p->origin;
+    return p->more;
 }
 
 bool open_plan_own(struct open_plan *p, struct str owner)
@@ -208,12 +278,14 @@ void open_plan_done(struct open_plan *p)
 {
     free(p->block);
     free(p->owner);
-    free(p->origin);
     step_notes_done(&p->notes);
-    signals_done(&p->signals);
     plan_pack_drop(p->plan);
     free(p->job);
-    free((void *)(uintptr_t)p->failure.ptr);
+    if (p->more != NULL) {
+        signals_done(&p->more->signals);
+        free((void *)(uintptr_t)p->more->failure.ptr);
+        free(p->more);
+    }
     *p = (struct open_plan){.session = SESSION_SLOT_NONE};
 }
 
@@ -224,8 +296,11 @@ void open_plan_keep_failure(struct open_plan *p, struct str text)
     if (copy != NULL) { /* without it the run's own, shorter text is used */
         memcpy(copy, text.ptr, text.len);
     }
-    free((void *)(uintptr_t)p->failure.ptr);
-    p->failure = (struct str){copy, copy != NULL ? text.len : 0};
+    if (copy != NULL || p->more != NULL) {
+        struct str *failure = &open_plan_more_change(p)->failure;
+        free((void *)(uintptr_t)failure->ptr);
+        *failure = (struct str){copy, copy != NULL ? text.len : 0};
+    }
 }
 
 /* A run holds no text, or the beginning of one: it does not know why the step failed that a replan
@@ -237,18 +312,19 @@ struct str open_plan_step_failure(struct open_plan *p, const struct record *rec,
     const struct note *note = step_notes_of(&p->notes, rec->step);
     const struct rec_step_completed *end = REC(rec, step_completed);
     const bool dropped = end->status == STEP_FAILED && end->reason == REASON_SUPERSEDED;
+    const struct str all = note != NULL ? note_text(note->error) : (struct str){"", 0};
     struct str error = {mem, 0};
 
-    if (note == NULL || note->error.len == 0) {
+    if (all.len == 0) {
         return rec->text;
     }
-    const bool cut = rec->text.len + UTF8_MAX > STEP_OWN_TEXT && rec->text.len < note->error.len &&
-                     memcmp(rec->text.ptr, note->error.ptr, rec->text.len) == 0;
+    const bool cut = rec->text.len + UTF8_MAX > STEP_OWN_TEXT && rec->text.len < all.len &&
+                     memcmp(rec->text.ptr, all.ptr, rec->text.len) == 0;
     if (!dropped && !cut) {
         return rec->text;
     }
-    error.len = utf8_cut(note->error.ptr, note->error.len, OPEN_PLAN_ERROR_MAX);
-    memcpy(mem, note->error.ptr, error.len);
+    error.len = utf8_cut(all.ptr, all.len, OPEN_PLAN_ERROR_MAX);
+    memcpy(mem, all.ptr, error.len);
     if (cut) {
         open_plan_keep_failure(p, error); /* the plan may end with it */
     }
@@ -258,9 +334,11 @@ struct str open_plan_step_failure(struct open_plan *p, const struct record *rec,
 void open_plan_keep(struct open_plan *p, const struct record *rec, const struct plan *revised)
 {
     step_notes_record(&p->notes, rec);
-    signals_record(&p->signals, rec);
+    if (p->more != NULL || rec->type == REC_SIGNAL_RECEIVED) {
+        signals_record(&open_plan_more_change(p)->signals, rec);
+    }
     if (rec->type == REC_STEP_COMPLETED && REC(rec, step_completed)->state.id != 0) {
-        p->state = REC(rec, step_completed)->state;
+        open_plan_more_change(p)->state = REC(rec, step_completed)->state;
     }
     if (rec->type == REC_SYNTHESIS_STARTED || rec->type == REC_COMPENSATION_STARTED) {
         open_plan_keep_failure(p, open_plan_failure(p, rec->text));
@@ -297,10 +375,11 @@ struct str open_plan_step_task(struct engine *engine, const struct open_plan *p,
 
 struct str open_plan_failure(const struct open_plan *p, struct str text)
 {
-    const bool cut = text.len > 0 && text.len < p->failure.len &&
-                     memcmp(text.ptr, p->failure.ptr, text.len) == 0;
+    const struct str whole = open_plan_more(p)->failure;
+    const bool cut =
+        text.len > 0 && text.len < whole.len && memcmp(text.ptr, whole.ptr, text.len) == 0;
 
-    return cut ? p->failure : text;
+    return cut ? whole : text;
 }
 
 enum review_kind open_plan_review(const struct open_plan *p)
@@ -313,17 +392,19 @@ struct str open_plan_prompt(const struct open_plan *p, uint32_t step)
 {
     const struct note *t = step_notes_of(&p->notes, step);
 
-    return t != NULL ? t->prompt : (struct str){"", 0};
+    return note_text(t != NULL ? t->prompt : NULL);
 }
 
 void open_plan_revise(struct open_plan *p, struct new_revision *revision)
 {
-    const struct new_revision before = {
-        .plan = p->plan, .block = p->block, .document = p->document, .text = revision->text};
+    const struct new_revision before = {.plan = p->plan,
+                                        .block = p->block,
+                                        .document = open_plan_more(p)->document,
+                                        .text = revision->text};
 
     p->plan = revision->plan;
     p->block = revision->block;
-    p->document = revision->document;
+    open_plan_more_change(p)->document = revision->document;
     *revision = before;
 }
 
@@ -357,7 +438,7 @@ void open_plan_remove(struct engine *engine, uint64_t run)
     open_plan_session_drop(engine, p);
     rates_drop(engine, p->plan);
     if (p == &engine->plans[slot_of(run)]) {
-        (void)map_remove(&engine->plan_by_id, (struct str){p->id, UUID_TEXT_LEN});
+        by_id_remove(engine, slot_of(run));
         open_plan_done(p);
     } else {
         open_plan_done(p);

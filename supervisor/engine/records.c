@@ -278,9 +278,9 @@ enum bt_code engine_record(struct engine *engine, const struct record *rec,
         x.plan = p->plan;
         x.plan_id = p->plan_id;
         x.run = core_block_run(p->block);
-        if (p->origin != NULL) {
-            x.parent = p->origin->parent;
-            x.trace = p->origin->trace;
+        if (p->more != NULL) {
+            x.parent = p->more->origin.parent;
+            x.trace = p->more->origin.trace;
         }
         if (record_revises(rec) && from->revision != NULL) {
             x.revised = from->revision->plan;

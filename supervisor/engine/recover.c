@@ -75,19 +75,13 @@ static void read_trace(struct rebuilt *v, const struct journal_row *row)
 {
     struct trace trace = {.span = 0};
     struct trace own;
-    struct plan_origin *origin;
 
     (void)trace_read(row_text((struct doc){row->body, row->body_len}, "traceparent"), &trace);
     trace_of_plan(v->plan.plan_id, &own);
     if (trace.span == 0 || memcmp(trace.id, own.id, sizeof own.id) == 0) {
         return;
     }
-    origin = open_plan_origin(&v->plan);
-    if (origin != NULL) {
-        origin->trace = trace;
-    } else {
-        v->code = err_set(v->err, BT_NOMEM, "out of memory for a plan");
-    }
+    open_plan_more_change(&v->plan)->origin.trace = trace;
 }
 
 static bool replay_row(const struct journal_row *row, void *self)

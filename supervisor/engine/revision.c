@@ -58,13 +58,13 @@ static enum bt_code read_document(struct engine *engine, const struct open_plan 
 enum bt_code revision_document(struct engine *engine, const struct open_plan *p,
                                struct arena *arena, struct doc *ret, struct bt_error *err)
 {
-    return load(engine, p, p->document, arena, ret, err);
+    return load(engine, p, open_plan_more(p)->document, arena, ret, err);
 }
 
 enum bt_code revision_plan(struct engine *engine, const struct open_plan *p, struct arena *arena,
                            struct plan **ret, struct bt_error *err)
 {
-    return read_document(engine, p, p->document, arena, ret, err);
+    return read_document(engine, p, open_plan_more(p)->document, arena, ret, err);
 }
 
 enum bt_code revision_keep(struct engine *engine, const struct plan *plan, struct buf *document,

@@ -11,7 +11,7 @@ static const struct open_plan *outer(struct engine *engine, const struct open_pl
                                      uint32_t *io_step)
 {
     const struct child_of *child = &p->plan->child;
-    const struct open_plan *of = p->within;
+    const struct open_plan *of = open_plan_more(p)->within;
 
     if (child->kind != CHILD_OF_MAP && child->kind != CHILD_OF_LOOP) {
         return NULL;

@@ -6,11 +6,10 @@
 
 static void free_note(struct note *t)
 {
-    /* The note's own copies. */
-    free((void *)(uintptr_t)t->prompt.ptr);
-    free((void *)(uintptr_t)t->feedback.ptr);
-    free((void *)(uintptr_t)t->why.ptr);
-    free((void *)(uintptr_t)t->error.ptr);
+    free(t->prompt);
+    free(t->feedback);
+    free(t->why);
+    free(t->error);
     free(t->edits);
 }
 
@@ -81,16 +80,17 @@ static void drop(struct step_notes *n, uint32_t step)
     }
 }
 
-static void keep_text(struct str *to, struct str from, size_t max)
+static void keep_text(struct note_text **to, struct str from, size_t max)
 {
-    size_t len = from.len == 0 ? 0 : utf8_cut(from.ptr, from.len, max);
-    char *copy = len == 0 ? NULL : malloc(len);
+    const size_t len = from.len == 0 ? 0 : utf8_cut(from.ptr, from.len, max);
+    struct note_text *copy = len == 0 ? NULL : malloc(sizeof *copy + len);
 
     if (copy != NULL) {
-        memcpy(copy, from.ptr, len);
+        copy->len = (uint32_t)len;
+        memcpy(copy->at, from.ptr, len);
     }
-    free((void *)(uintptr_t)to->ptr);
-    *to = (struct str){copy, copy != NULL ? len : 0};
+    free(*to);
+    *to = copy;
 }
 
 /* New parameters make the older ones void; data that was asked for adds up. */
@@ -101,11 +101,13 @@ static void keep_edit(struct note *t, struct blob_ref doc, bool adds)
     if (!adds) {
         t->edits_n = 0;
     } else if (t->edits_n == NOTE_EDITS_MAX) {
-        uint32_t from = t->edits[0].adds ? 0 : 1; /* the parameters stay; the oldest data goes */
-        memmove(&t->edits[from], &t->edits[from + 1], (t->edits_n - from - 1) * sizeof *t->edits);
+        const uint16_t from =
+            t->edits[0].adds ? 0 : 1; /* the parameters stay; the oldest data goes */
+        memmove(&t->edits[from], &t->edits[from + 1],
+                (size_t)(t->edits_n - from - 1) * sizeof *t->edits);
         t->edits_n--;
     }
-    grown = realloc(t->edits, (t->edits_n + 1) * sizeof *grown);
+    grown = realloc(t->edits, (t->edits_n + (size_t)1) * sizeof *grown);
     if (grown != NULL) {
         t->edits = grown;
         t->edits[t->edits_n++] = (struct note_edit){.doc = doc, .adds = adds};

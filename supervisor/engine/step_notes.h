@@ -21,15 +21,28 @@ struct note_edit {
     bool adds; /* data that was asked for: goes beside the parameters instead of in their place */
 };
 
+/* A copy of a text. */
+struct note_text {
+    uint32_t len;
+    char at[];
+};
+
+/* Of the texts NULL is none; note_text reads them. */
 struct note {
     uint32_t step;
-    uint32_t edits_n;
-    bool context_truncated;      /* its last attempt read only a part of the results before it */
-    struct str prompt, feedback; /* own memory */
-    struct str why;              /* of an ended step: why it was not done; own memory */
-    struct str error; /* of a step that a replan drops, or that a search agent got: its own */
+    uint16_t edits_n;
+    bool context_truncated; /* its last attempt read only a part of the results before it */
+    struct note_text *prompt, *feedback;
+    struct note_text *why; /* of an ended step: why it was not done */
+    struct note_text
+        *error; /* of a step that a replan drops, or that a search agent got: its own */
     struct note_edit *edits;
 };
+
+static inline struct str note_text(const struct note_text *text)
+{
+    return text != NULL ? (struct str){text->at, text->len} : (struct str){"", 0};
+}
 
 struct step_notes {
     struct note *at; /* ascending steps */

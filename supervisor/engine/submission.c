@@ -352,19 +352,15 @@ static enum bt_code add_row(struct engine *engine, const struct submission_start
     return code;
 }
 
-/* False: out of memory. */
-static bool keep_origin(const struct submission_start *how, struct open_plan *io)
+static void keep_origin(const struct submission_start *how, struct open_plan *io)
 {
     if (uuid_is_nil(how->parent) && how->trace.span == 0) {
-        return true;
+        return;
     }
-    if (open_plan_origin(io) == NULL) {
-        return false;
-    }
-    *io->origin = (struct plan_origin){.parent = how->parent,
-                                       .reuse = how->reuse_items ? how->parent : (struct uuid){{0}},
-                                       .trace = how->trace};
-    return true;
+    open_plan_more_change(io)->origin =
+        (struct plan_origin){.parent = how->parent,
+                             .reuse = how->reuse_items ? how->parent : (struct uuid){{0}},
+                             .trace = how->trace};
 }
 
 enum bt_code submission_start(struct engine *engine, const struct submission_start *how,
@@ -387,7 +383,7 @@ enum bt_code submission_start(struct engine *engine, const struct submission_sta
     }
     d->plan.plan_id = engine_new_id(engine);
     uuid_format(d->plan.plan_id, ret_id);
-    ok = keep_origin(how, &d->plan);
+    keep_origin(how, &d->plan);
     CORE_EV(&ev, submit)->plan = d->plan.plan = plan_pack(plan, &engine->shelf);
     CORE_EV(&ev, submit)->block = d->plan.block = open_plan_block(plan);
     if (ok && how->job.len > 0) {

@@ -223,12 +223,14 @@ static enum bt_code collect_row(struct undo *u, const struct journal_plan *row)
     enum bt_code code;
 
     if (here != NULL) {
+        struct open_plan_more more = *open_plan_more(here);
         child = *here;
-        child.within = within;
+        more.within = within;
+        child.more = &more;
         return collect_child(u, &child);
     }
     code = open_plan_rebuild(u->engine, row, &child, u->err);
-    child.within = within;
+    open_plan_more_change(&child)->within = within;
     if (code == BT_OK) {
         code = collect_child(u, &child);
     }

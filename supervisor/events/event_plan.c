@@ -215,9 +215,9 @@ static void put_sums(const struct run *run, struct msg_ev_plan_completed *m)
                                          .cancelled = run->cancelled,
                                          .superseded = run->superseded};
     m->usage = record_usage(&run->usage);
-    m->usage_replanning = record_usage(&run->replan_usage);
+    m->usage_replanning = record_usage(&run_phases(run)->replanning);
     m->usage_planning = record_usage(&run->planning_usage);
-    m->usage_synthesis = record_usage(&run->synthesis_usage);
+    m->usage_synthesis = record_usage(&run_phases(run)->synthesis);
     m->revision = run->revision;
     m->replans = run->replans;
     m->fallbacks = run->fallbacks;

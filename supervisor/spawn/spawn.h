@@ -136,7 +136,7 @@ BT_MUST_CHECK enum bt_code spawn_greet(struct spawn **io_spawn, struct bt_error 
 /*
  * Once, after spawn_greet. Adopts living children of an earlier daemon with the same name and the
  * same spec, kills other living ones, starts all missing ones. BT_INVALID (a bad or duplicate name,
- * no argv), BT_LIMIT (more than LIMIT_INSTANCES, or argv, env and settings of one child above 60
+ * no argv), BT_LIMIT (more than LIMIT_PROCESSES, or argv, env and settings of one child above 60
  * KiB), BT_CONFLICT (called before).
  */
 BT_MUST_CHECK enum bt_code spawn_set_children(struct spawn *s, const struct spawn_spec *specs,

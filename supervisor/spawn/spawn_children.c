@@ -480,8 +480,8 @@ enum bt_code spawn_set_children(struct spawn *s, const struct spawn_spec *specs,
     if (s->children_set) {
         return err_set(err, BT_CONFLICT, "the agent processes are set already");
     }
-    if (n > LIMIT_INSTANCES) {
-        return err_set(err, BT_LIMIT, "%zu agent processes: at most %d", n, LIMIT_INSTANCES);
+    if (n > LIMIT_PROCESSES) {
+        return err_set(err, BT_LIMIT, "%zu agent processes: at most %d", n, LIMIT_PROCESSES);
     }
     code = copy_specs(s, specs, n, err);
     if (code == BT_OK) {

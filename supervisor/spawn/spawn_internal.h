@@ -77,7 +77,7 @@ struct spawn {
     uint32_t changes;
     uint32_t shards;
     struct arena arena;
-    struct child **children; /* LIMIT_INSTANCES */
+    struct child **children; /* LIMIT_PROCESSES */
     size_t children_n;
     struct spawn_group *groups[SPAWN_GROUPS_MAX];
     size_t groups_n;

@@ -57,7 +57,7 @@ static enum hello shake_hands(struct spawn *s, msec until)
         return hello;
     }
     if (s->received.type != PACKET_HELLO || strcmp(s->received.text, PACKET_VERSION) != 0 ||
-        n > 2 * LIMIT_INSTANCES) {
+        n > 2 * LIMIT_PROCESSES) {
         return HELLO_FOREIGN;
     }
     spawn_link_set_pid(&s->link, s->received.pid);
@@ -159,7 +159,7 @@ enum bt_code spawn_new(const struct spawn_options *opt, struct spawn **ret_spawn
     buf_init(&s->out, PACKET_BYTES);
     s->shards = opt->shards;
     s->retry_due = MSEC_NEVER;
-    s->children = calloc(LIMIT_INSTANCES + 1, sizeof(struct child *));
+    s->children = calloc(LIMIT_PROCESSES + 1, sizeof(struct child *));
     if (s->children == NULL) {
         buf_done(&s->out);
         free(s);

@@ -85,9 +85,9 @@ static enum bt_code add(struct spawn *s, struct child *fresh, msec now, struct b
 {
     enum bt_code code;
 
-    if (s->children_n == LIMIT_INSTANCES) {
+    if (s->children_n == LIMIT_PROCESSES) {
         return err_set(err, BT_LIMIT, "agent process '%s': there are %d already", fresh->name,
-                       LIMIT_INSTANCES);
+                       LIMIT_PROCESSES);
     }
     if (s->stopping) {
         return err_set(err, BT_UNAVAILABLE, "agent process '%s': the supervisor is stopping",

@@ -20,7 +20,7 @@
 #include "supervisor/spawn/proc.h"
 
 enum {
-    CHILDREN_MAX = 2 * LIMIT_INSTANCES, /* old ones may still be dying while new ones start */
+    CHILDREN_MAX = 2 * LIMIT_PROCESSES, /* old ones may still be dying while new ones start */
     CHILD_NAME_BYTES = 81,
     CHILD_REASON_BYTES = 128,
     SWEEP_EVERY_MS = 10, /* between two passes over the processes of a tree */

@@ -58,6 +58,7 @@ struct bench_setup {
     const char *durability;
     long instances, capacity; /* 0 instances = no agent at all */
     long open_plans;          /* limits.maxOpenPlans; 0 = the default */
+    long agents_max;          /* limits.maxAgents and maxInstances; 0 = the defaults */
     const char *command;      /* the agent's program; NULL = bench_echo_agent */
     const char *log;          /* file that gets a line per execution; NULL = none */
     const char *state;        /* its directory within bench_dir(); NULL = "state" */
@@ -90,6 +91,8 @@ uint64_t bench_journal_bytes(void);
 
 /* n echo steps; when `chained`, each depends on the one before and gets its result. */
 char *bench_plan_steps(uint32_t n, bool chained, uint32_t concurrency);
+/* n echo steps without dependencies, in turn over the agents echo-FIRST ... of them `agents`. */
+char *bench_plan_spread(uint32_t n, uint32_t concurrency, uint32_t first, uint32_t agents);
 char *bench_plan_fan(uint32_t width, uint32_t concurrency); /* 1 -> width -> 1 */
 char *bench_plan_sleepy(uint32_t n, double ms);             /* a chain of steps of ms each */
 char *bench_plan_approval(void);                            /* one step that needs an approval */

@@ -43,6 +43,10 @@ static void write_config(const char *path, const struct bench_setup *s)
     if (s->open_plans > 0) {
         (void)fprintf(f, ",\n \"limits\": {\"maxOpenPlans\": %ld}", s->open_plans);
     }
+    if (s->agents_max > 0) {
+        (void)fprintf(f, ",\n \"limits\": {\"maxAgents\": %ld, \"maxInstances\": %ld}",
+                      s->agents_max, s->agents_max);
+    }
     if (s->instances > 0) {
         (void)fprintf(f,
                       ",\n \"agents\": [{\"agentId\": \"echo\", \"command\": "

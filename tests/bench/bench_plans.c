@@ -57,6 +57,20 @@ char *bench_plan_steps(uint32_t n, bool chained, uint32_t concurrency)
     return plan_end(&t);
 }
 
+char *bench_plan_spread(uint32_t n, uint32_t concurrency, uint32_t first, uint32_t agents)
+{
+    struct text t = {0};
+
+    plan_begin(&t, concurrency);
+    for (uint32_t i = 0; i < n; i++) {
+        (void)fprintf(t.f,
+                      "%s{\"stepId\":\"s%u\",\"agentId\":\"echo-%u\",\"skill\":\"echo\","
+                      "\"task\":\"say\",\"dependsOn\":[]}",
+                      i > 0 ? "," : "", i, first + i % agents);
+    }
+    return plan_end(&t);
+}
+
 char *bench_plan_fan(uint32_t width, uint32_t concurrency)
 {
     struct text t = {0};

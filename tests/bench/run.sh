@@ -1,5 +1,5 @@
 #!/bin/sh
-# sh tests/bench/run.sh S1|...|S15|core|condition|all [--durability process|power] [--n N] [...]
+# sh tests/bench/run.sh S1|...|S16|core|condition|all [--durability process|power] [--n N] [...]
 #
 # Builds the preset release-tests where needed and runs one scenario, or all of them; one line of JSON each on stdout,
 # progress on stderr. `all` without --durability measures S1 to S3 in both. BATON_BENCH_DIR chooses the disk
@@ -14,7 +14,7 @@ usage() {
 
 build() {
     [ -f build/release-tests/build.ninja ] || cmake --preset release-tests >&2
-    ninja -C build/release-tests batond bench_echo_agent bench_ref bench_steps bench_wait bench_growth bench_events bench_start \
+    ninja -C build/release-tests batond bench_echo_agent bench_ref bench_steps bench_wait bench_growth bench_crowd_agents bench_events bench_start \
         bench_core bench_condition bench_credential baton baton-gateway baton-agent-llm baton-agent-calc \
         baton-agent-files baton-agent-sql >&2
 }
@@ -23,7 +23,7 @@ program_of() {
     case $1 in
     S1 | S2 | S3 | S5) echo bench_steps ;;
     S4) echo bench_wait ;;
-    S13 | S14 | S15) echo bench_growth ;;
+    S13 | S14 | S15 | S16) echo bench_growth ;;
     S6) echo bench_events ;;
     S7 | S8) echo bench_start ;;
     S9) echo planning.py ;;

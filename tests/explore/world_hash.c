@@ -137,7 +137,7 @@ static void mix_sched(struct digest *d, const struct core_run *row, uint32_t i)
         s.phase = 0;
     }
     mix_bytes(d, &s, sizeof s);
-    mix(d, ahead(d, row->due.keys[i]));
+    mix(d, ahead(d, core_entry_heap(row).keys[i]));
 }
 
 /* ---- the core ---- */
@@ -149,7 +149,7 @@ static void mix_row(struct digest *d, const struct core_run *row)
     mix_bytes(d, &row->parked, sizeof row->parked);
     mix(d, row->reserved_tokens);
     for (uint32_t i = 0; i < row->plan->agents.n; i++) {
-        const struct core_queue *q = &row->queues[i];
+        const struct core_queue *q = &core_queues(row)[i];
         mix(d, q->prev);
         mix(d, q->next);
         mix_bytes(d, &q->steps, sizeof q->steps);
@@ -242,11 +242,17 @@ static void mix_run(struct digest *d, struct run r)
     r.last_done = 0;
     r.signals = 0;
     r.deadline = ahead(d, r.deadline);
-    r.planning_usage = r.synthesis_usage = (struct usage){0};
+    r.planning_usage = (struct usage){0};
     r.usage = budget ? r.usage : (struct usage){0};
-    r.replan_usage =
-        world_plan(d->world)->replan.budget_tokens > 0 ? r.replan_usage : (struct usage){0};
-    mix_bytes(d, &r, r.end_text_n == 0 ? offsetof(struct run, end_text) : sizeof r);
+    mix_bytes(d, &r, sizeof r);
+}
+
+static void mix_phases(struct digest *d, struct run_phases p)
+{
+    const bool budget = world_plan(d->world)->replan.budget_tokens > 0;
+    p.synthesis = (struct usage){0};
+    p.replanning = budget ? p.replanning : (struct usage){0};
+    mix_bytes(d, &p, p.end_text_n == 0 ? offsetof(struct run_phases, end_text) : sizeof p);
 }
 
 uint64_t world_hash(const struct world *w)
@@ -260,6 +266,7 @@ uint64_t world_hash(const struct world *w)
         return d.h;
     }
     mix_run(&d, *w->shadow);
+    mix_phases(&d, *run_phases(w->shadow));
     for (uint32_t i = 0; i < w->shadow->n_steps; i++) {
         mix_run_step(&d, w->shadow->steps[i]);
         mix_told(&d, at->told[i], &world_plan(w)->steps[i].rules->policy);

@@ -359,7 +359,8 @@ bool world_job_holds(const struct world *w, const char **ret_why)
 {
     const struct asking *asking = &w->at.job;
     const struct run *run = w->shadow;
-    const struct usage *parts[] = {&run->planning_usage, &run->synthesis_usage, &run->replan_usage};
+    const struct usage *parts[] = {&run->planning_usage, &run_phases(run)->synthesis,
+                                   &run_phases(run)->replanning};
     uint64_t sum = 0;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         sum += parts[i]->input_tokens;

@@ -330,7 +330,7 @@ void sim_check_asked(struct sim *s, const struct sim_plan *p)
                  run->rectified == asking->rectified && run->texts == asking->texts,
              "planning or synthesis");
     SIM_RULE(same(&run->planning_usage, &asking->planning) &&
-                 same(&run->replan_usage, &asking->replanning) &&
-                 same(&run->synthesis_usage, &asking->synthesis),
+                 same(&run_phases(run)->replanning, &asking->replanning) &&
+                 same(&run_phases(run)->synthesis, &asking->synthesis),
              "what a phase used is not counted");
 }

@@ -105,7 +105,7 @@ static void check_left(struct sim *s, struct sim_plan *p, const struct sent *x)
 {
     const struct plan *plan = sim_plan_now(p);
     const struct usage *spent = &p->shadow->usage;
-    const struct usage *on_replans = &p->shadow->replan_usage;
+    const struct usage *on_replans = &run_phases(p->shadow)->replanning;
     const struct record *rec = &(struct record){.step = x->step};
     if (x->phase <= PHASE_SEARCH) {
         return;
@@ -152,7 +152,7 @@ void sim_limits_turn(struct sim *s)
         const struct core_run *row = p->over ? NULL : core_find_run(s->core, p->handle);
         for (uint32_t a = 0; a < s->n_agents; a++) {
             const uint32_t at = row == NULL ? UINT32_MAX : plan_agent_find(row->plan, a);
-            p->waits[a] = at != UINT32_MAX && row->queues[at].ring == RING_AGENT;
+            p->waits[a] = at != UINT32_MAX && core_queues(row)[at].ring == RING_AGENT;
             if (!p->waits[a]) {
                 memset(p->overtaken[a], 0, sizeof p->overtaken[a]);
             }

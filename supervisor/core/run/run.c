@@ -183,26 +183,48 @@ bool run_needs_signoff(const struct run *run, const struct plan *plan)
     return plan->signoff && run->signed_off != run->revision;
 }
 
-static uint16_t own_texts_of(const struct plan *plan)
+static uint8_t own_texts_of(const struct plan *plan)
 {
     const uint32_t most = plan->n_steps < RUN_SEARCHES_MAX ? plan->n_steps : RUN_SEARCHES_MAX;
-    return plan->search_with.len > 0 ? (uint16_t)most : 0;
+    return plan->search_with.len > 0 ? (uint8_t)most : 0;
 }
 
-static size_t bytes_of(uint32_t n_steps, uint32_t own_texts)
+/* It may be replanned, an agent writes its answer, or something may have to be undone. */
+static uint8_t phased_of(const struct plan *plan)
+{
+    bool phased = plan->replan.agent_id.len > 0 || plan->synthesis.agent_id.len > 0;
+    for (uint32_t i = 0; !phased && i < plan->n_steps; i++) {
+        phased = plan->steps[i].undoes;
+    }
+    return phased ? 1 : 0;
+}
+
+static size_t bytes_of(uint32_t n_steps, uint32_t phased, uint32_t own_texts)
 {
     return sizeof(struct run) + n_steps * sizeof(struct run_step) +
-           own_texts * sizeof(struct run_own_text);
+           phased * sizeof(struct run_phases) + own_texts * sizeof(struct run_own_text);
 }
 
 size_t run_size(const struct plan *plan)
 {
-    return bytes_of(plan->n_steps, own_texts_of(plan));
+    return bytes_of(plan->n_steps, phased_of(plan), own_texts_of(plan));
 }
 
 size_t run_bytes(const struct run *run)
 {
-    return bytes_of(run->n_steps, run->own_texts);
+    return bytes_of(run->n_steps, run->phased, run->own_texts);
+}
+
+const struct run_phases *run_phases(const struct run *run)
+{
+    static const struct run_phases none = {.end_step = STEP_NONE};
+    return run->phased == 0 ? &none
+                            : (const struct run_phases *)(const void *)&run->steps[run->n_steps];
+}
+
+struct run_phases *run_phases_change(struct run *run)
+{
+    return run->phased == 0 ? NULL : (struct run_phases *)(void *)&run->steps[run->n_steps];
 }
 
 struct blob_ref run_transcript(const struct run_step *step)
@@ -212,17 +234,19 @@ struct blob_ref run_transcript(const struct run_step *step)
 
 struct run_own_text *run_own_texts(struct run *run)
 {
-    return (struct run_own_text *)(void *)&run->steps[run->n_steps];
+    struct run_phases *behind = (struct run_phases *)(void *)&run->steps[run->n_steps];
+    return (struct run_own_text *)(void *)(behind + run->phased);
 }
 
-static const struct run_own_text *own_texts(const struct run *run)
+const struct run_own_text *run_own_texts_of(const struct run *run)
 {
-    return (const struct run_own_text *)(const void *)&run->steps[run->n_steps];
+    const struct run_phases *behind = (const void *)&run->steps[run->n_steps];
+    return (const struct run_own_text *)(const void *)(behind + run->phased);
 }
 
 bool run_may_search(const struct run *run)
 {
-    const struct run_own_text *own = own_texts(run);
+    const struct run_own_text *own = run_own_texts_of(run);
     for (uint32_t i = 0; i < run->own_texts; i++) {
         if (own[i].step == STEP_NONE || step_is_final(run->steps[own[i].step].status)) {
             return true;
@@ -233,7 +257,7 @@ bool run_may_search(const struct run *run)
 
 struct str run_own_text(const struct run *run, uint32_t step)
 {
-    const struct run_own_text *own = own_texts(run);
+    const struct run_own_text *own = run_own_texts_of(run);
     for (uint32_t i = 0; i < run->own_texts; i++) {
         if (own[i].step == step) {
             return (struct str){own[i].text, own[i].n};
@@ -247,13 +271,13 @@ struct run *run_init(void *mem, const struct plan *plan)
     struct run *run = mem;
     memset(run, 0, run_size(plan));
     run->n_steps = plan->n_steps;
+    run->phased = phased_of(plan);
     run->own_texts = own_texts_of(plan);
     run->status = PLAN_PENDING;
     run->open = plan->n_steps;
     run->current = STEP_NONE;
     run->last_agent = AGENT_SUPERVISOR;
     run->last_done = STEP_NONE;
-    run->end_step = STEP_NONE;
     run->revision = plan->revision;
     run->deadline = MSEC_NEVER;
     run->review_deadline = MSEC_NEVER;
@@ -269,6 +293,9 @@ struct run *run_init(void *mem, const struct plan *plan)
         step->status = run_step_can_start(run, plan, i) ? STEP_READY : STEP_PENDING;
         run->ready += step->status == STEP_READY ? 1 : 0;
     }
+    if (run->phased != 0) {
+        run_phases_change(run)->end_step = STEP_NONE;
+    }
     for (uint32_t i = 0; i < run->own_texts; i++) {
         run_own_texts(run)[i].step = STEP_NONE;
     }
@@ -279,6 +306,7 @@ uint64_t run_hash(const struct run *run)
 {
     /* There is no padding in the block, so equal states are equal bytes. */
     _Static_assert(sizeof(struct run_step) == 200, "struct run_step has no padding");
-    _Static_assert(sizeof(struct run) == 408, "struct run has no padding");
+    _Static_assert(sizeof(struct run) == 216, "struct run has no padding");
+    _Static_assert(sizeof(struct run_phases) == 192, "struct run_phases has no padding");
     return str_hash((struct str){(const char *)run, run_bytes(run)});
 }

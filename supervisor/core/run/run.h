@@ -82,7 +82,18 @@ struct run_own_text {
     char text[STEP_OWN_TEXT];
 };
 
-/* Behind the steps: own_texts struct run_own_text, for the steps of a plan with a search agent. */
+/* How a plan ends that has something to do after its steps, and what that and replanning spent. */
+struct run_phases {
+    struct usage replanning, synthesis;
+    struct blob_ref answer;                       /* the synthesizer's; id 0 = none */
+    uint32_t end_step;                            /* how the plan will end: as in PLAN_COMPLETED */
+    uint8_t end_status, end_outcome, end_failure; /* 0 = not decided */
+    uint8_t end_text_n;
+    char end_text[RUN_END_TEXT];
+};
+
+/* Behind the steps: its struct run_phases, if its plan may need one; own_texts struct run_own_text,
+ * for the steps of a plan with a search agent. */
 struct run {
     uint32_t n_steps;
     uint8_t status;  /* enum plan_status */
@@ -106,30 +117,25 @@ struct run {
     uint32_t handoffs;
     uint64_t plan_seq; /* plan_seq of the last public record applied */
     msec started;
-    msec deadline;             /* of the plan */
-    msec review_deadline;      /* of its open review as a whole; MSEC_NEVER = none */
-    uint32_t plan_review;      /* serial of its last review as a whole; 0 = none yet */
-    uint32_t signed_off;       /* the revision that a person approved; 0 = none */
-    struct usage usage;        /* of the whole plan */
-    struct usage replan_usage; /* the part that replanning spent */
-    struct usage planning_usage, synthesis_usage;
-    struct blob_ref answer; /* the synthesizer's; id 0 = none */
-    uint32_t end_step;      /* how the plan will end after the synthesis: as in PLAN_COMPLETED */
-    uint32_t texts;         /* pieces of the answer that were emitted */
-    uint8_t job;            /* enum job_kind: the job that the plan waits for */
-    uint8_t asked;          /* requests to the planner since PLANNING_STARTED */
-    uint8_t rectified;      /* rounds of failed steps that the synthesizer retried */
-    uint8_t answered;       /* the synthesis is over: only PLAN_COMPLETED may follow */
-    uint32_t sleeping;      /* SLEEPING */
-    uint32_t placeless;     /* of the active ones: max_concurrency does not count them */
-    uint32_t signals;       /* how many came: the serial of the last one */
-    uint32_t kept;          /* signals that no step has taken */
-    uint32_t ends;          /* steps that began and have ended */
-    uint16_t undone;        /* 1: what it did is undone; 2: not all of it */
-    uint16_t own_texts;     /* places behind the steps */
-    uint8_t end_status, end_outcome, end_failure; /* 0 = not decided */
-    uint8_t end_text_n;
-    char end_text[RUN_END_TEXT];
+    msec deadline;               /* of the plan */
+    msec review_deadline;        /* of its open review as a whole; MSEC_NEVER = none */
+    uint32_t plan_review;        /* serial of its last review as a whole; 0 = none yet */
+    uint32_t signed_off;         /* the revision that a person approved; 0 = none */
+    struct usage usage;          /* of the whole plan */
+    struct usage planning_usage; /* the part that planning spent */
+    uint32_t texts;              /* pieces of the answer that were emitted */
+    uint8_t job;                 /* enum job_kind: the job that the plan waits for */
+    uint8_t asked;               /* requests to the planner since PLANNING_STARTED */
+    uint8_t rectified;           /* rounds of failed steps that the synthesizer retried */
+    uint8_t answered;            /* the synthesis is over: only PLAN_COMPLETED may follow */
+    uint32_t sleeping;           /* SLEEPING */
+    uint32_t placeless;          /* of the active ones: max_concurrency does not count them */
+    uint32_t signals;            /* how many came: the serial of the last one */
+    uint32_t kept;               /* signals that no step has taken */
+    uint32_t ends;               /* steps that began and have ended */
+    uint16_t undone;             /* 1: what it did is undone; 2: not all of it */
+    uint8_t phased;              /* 1: it has a struct run_phases */
+    uint8_t own_texts;           /* places behind the steps */
     struct run_step steps[];
 };
 
@@ -154,6 +160,8 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
 bool run_invariant(const struct run *run, const struct plan *plan, const char **ret_why);
 /* Whether the step may become ready: all its dependencies are settled in its favour. */
 bool run_step_can_start(const struct run *run, const struct plan *plan, uint32_t step);
+/* All zero, and end_step STEP_NONE, when the plan needs none. */
+const struct run_phases *run_phases(const struct run *run);
 /* Of its turns; id 0: there were none. */
 struct blob_ref run_transcript(const struct run_step *step);
 /* Whether another step may go to a search agent: RUN_SEARCHES_MAX of them keep their own error. */

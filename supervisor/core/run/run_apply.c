@@ -252,12 +252,20 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
     }
     struct run *next = run_init(mem, to);
     struct run_step *rows = next->steps;
-    const uint16_t own_texts = next->own_texts;
+    if (rec->type == REC_SYNTHESIS_RETRY && next->phased == 0) {
+        return NULL;
+    }
+    const uint8_t phased = next->phased;
+    const uint8_t own_texts = next->own_texts;
     memcpy(next, run, sizeof *run);
     memcpy(rows, run->steps, run->n_steps * sizeof *rows);
     next->n_steps = to->n_steps;
+    next->phased = phased;
     next->own_texts = own_texts;
-    memcpy(run_own_texts(next), &run->steps[run->n_steps],
+    if (phased != 0) {
+        *run_phases_change(next) = *run_phases(run);
+    }
+    memcpy(run_own_texts(next), run_own_texts_of(run),
            (own_texts < run->own_texts ? own_texts : run->own_texts) * sizeof(struct run_own_text));
     if (rec->type != REC_PLAN_GENERATED) {
         run_revised(next, rec->type == REC_SYNTHESIS_RETRY);
@@ -277,7 +285,7 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
     count_all(next, to);
     run_usage_add(&next->usage, &rec->usage);
     if (rec->type == REC_REPLAN_FINISHED) {
-        run_usage_add(&next->replan_usage, &rec->usage);
+        run_spend_replan(next, &rec->usage);
     }
     run_job_revised(next, to, rec);
     run_derive_status(next, to);

@@ -19,6 +19,8 @@ void run_usage_add(struct usage *sum, const struct usage *u);
 /* The usage is of the step's attempt, or of the question that it is CHECKING: call it before the
  * step moves. */
 void run_spend(struct run *run, struct run_step *step, const struct usage *u);
+/* The usage is of replanning. */
+void run_spend_replan(struct run *run, const struct usage *u);
 void run_mark_paid(struct run_step *step, uint32_t attempt, const struct usage *u);
 /* The phase of the step's next attempt. A search (M042) stays one while the search agent has the
  * step. */

@@ -216,6 +216,6 @@ bool run_apply_replan_finished(struct run *run, const struct plan *plan, const s
         return false;
     }
     run_usage_add(&run->usage, &rec->usage);
-    run_usage_add(&run->replan_usage, &rec->usage);
+    run_spend_replan(run, &rec->usage);
     return true;
 }

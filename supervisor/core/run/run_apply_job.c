@@ -50,26 +50,26 @@ bool run_apply_planning_failed(struct run *run, const struct plan *plan, const s
 
 /* ---- how the plan will end ---- */
 
-static void keep_end(struct run *run, const struct record *rec)
+static void keep_end(struct run_phases *phases, const struct record *rec)
 {
     const struct rec_synthesis_started *end = REC(rec, synthesis_started);
     const size_t n = utf8_cut(rec->text.ptr, rec->text.len, RUN_END_TEXT);
-    run->end_status = (uint8_t)end->status;
-    run->end_outcome = (uint8_t)end->outcome;
-    run->end_failure = (uint8_t)end->failure;
-    run->end_step = rec->step;
+    phases->end_status = (uint8_t)end->status;
+    phases->end_outcome = (uint8_t)end->outcome;
+    phases->end_failure = (uint8_t)end->failure;
+    phases->end_step = rec->step;
     if (n > 0) {
-        memmove(run->end_text, rec->text.ptr, n); /* the two may be the same text */
+        memmove(phases->end_text, rec->text.ptr, n); /* the two may be the same text */
     }
-    memset(run->end_text + n, 0, RUN_END_TEXT - n);
-    run->end_text_n = (uint8_t)n;
+    memset(phases->end_text + n, 0, RUN_END_TEXT - n);
+    phases->end_text_n = (uint8_t)n;
 }
 
-static void forget_end(struct run *run)
+static void forget_end(struct run_phases *phases)
 {
-    keep_end(run, &(struct record){
-                      REC_INIT(SYNTHESIS_STARTED, synthesis_started, .status = PLAN_PENDING),
-                      .step = STEP_NONE});
+    keep_end(phases, &(struct record){
+                         REC_INIT(SYNTHESIS_STARTED, synthesis_started, .status = PLAN_PENDING),
+                         .step = STEP_NONE});
 }
 
 /* The plan has started, nothing is under way, and its end is decided. */
@@ -77,16 +77,17 @@ bool run_apply_synthesis_started(struct run *run, const struct plan *plan, const
 {
     const struct rec_synthesis_started *end = REC(rec, synthesis_started);
     (void)plan;
-    if (run->status == PLAN_PENDING || run->job != JOB_NONE || run->active != 0 ||
-        run->cancelling || run->answered || (unsigned)end->status >= PLAN_STATUS_COUNT ||
-        !plan_is_final(end->status) || (unsigned)end->outcome >= PLAN_OUTCOME_COUNT ||
+    if (run->status == PLAN_PENDING || run->phased == 0 || run->job != JOB_NONE ||
+        run->active != 0 || run->cancelling || run->answered ||
+        (unsigned)end->status >= PLAN_STATUS_COUNT || !plan_is_final(end->status) ||
+        (unsigned)end->outcome >= PLAN_OUTCOME_COUNT ||
         (unsigned)end->failure >= PLAN_FAILURE_COUNT) {
         return false;
     }
     run_end_open_steps(run);
     run_void_signoff(run);
     run->job = JOB_SYNTHESIS;
-    keep_end(run, rec);
+    keep_end(run_phases_change(run), rec);
     return true;
 }
 
@@ -115,16 +116,17 @@ bool run_apply_synthesis_finished(struct run *run, const struct plan *plan,
                                   const struct record *rec)
 {
     const struct rec_synthesis_finished *end = REC(rec, synthesis_finished);
+    struct run_phases *phases = run_phases_change(run);
     (void)plan;
-    if (run->status == PLAN_PENDING || (run->job != JOB_SYNTHESIS && end->ok) || run->active != 0 ||
-        run->answered) {
+    if (run->status == PLAN_PENDING || phases == NULL || (run->job != JOB_SYNTHESIS && end->ok) ||
+        run->active != 0 || run->answered) {
         return false;
     }
     run->job = JOB_NONE;
     run->answered = 1;
-    run->answer = end->ok ? end->result : (struct blob_ref){0};
+    phases->answer = end->ok ? end->result : (struct blob_ref){0};
     run_usage_add(&run->usage, &rec->usage);
-    run_usage_add(&run->synthesis_usage, &rec->usage);
+    run_usage_add(&phases->synthesis, &rec->usage);
     return true;
 }
 
@@ -136,7 +138,7 @@ bool run_apply_compensation_started(struct run *run, const struct plan *plan,
 {
     const struct rec_synthesis_started *end = REC(rec, synthesis_started);
     (void)plan;
-    if (run->status == PLAN_PENDING ||
+    if (run->status == PLAN_PENDING || run->phased == 0 ||
         (run->job != JOB_NONE && run->job != JOB_SYNTHESIS) || /* that was cancelled */
         run->active != 0 || run->undone != 0 ||
         (end->status != PLAN_FAILED && end->status != PLAN_CANCELLED) ||
@@ -149,7 +151,7 @@ bool run_apply_compensation_started(struct run *run, const struct plan *plan,
     run->paused = 0;
     run->deadline = MSEC_NEVER;
     run->job = JOB_COMPENSATION;
-    keep_end(run, rec);
+    keep_end(run_phases_change(run), rec);
     return true;
 }
 
@@ -215,11 +217,12 @@ void run_job_revised(struct run *next, const struct plan *to, const struct recor
     if (rec->type == REC_PLAN_GENERATED) {
         run_usage_add(&next->planning_usage, &rec->usage);
     } else if (rec->type == REC_SYNTHESIS_RETRY) {
-        run_usage_add(&next->synthesis_usage, &rec->usage);
+        struct run_phases *phases = run_phases_change(next);
+        run_usage_add(&phases->synthesis, &rec->usage);
         next->rectified++;
         next->texts = 0;
-        if (next->end_step == STEP_NONE || to->steps[next->end_step].superseded) {
-            forget_end(next);
+        if (phases->end_step == STEP_NONE || to->steps[phases->end_step].superseded) {
+            forget_end(phases);
         }
     }
     next->job = JOB_NONE;

@@ -336,7 +336,7 @@ bool run_apply_rejected(struct run *run, const struct plan *plan, const struct r
     /* It changes nothing but what was spent: the work was done. */
     run_usage_add(&run->usage, &rec->usage);
     if (phase == PHASE_REPLAN) {
-        run_usage_add(&run->replan_usage, &rec->usage);
+        run_spend_replan(run, &rec->usage);
     } else if (phase <= PHASE_SEARCH && rec->step != STEP_NONE) {
         run_mark_paid(&run->steps[rec->step], rec->attempt, &rec->usage);
     }
@@ -355,8 +355,7 @@ bool run_apply_step_completed(struct run *run, const struct plan *plan, const st
         return false;
     }
     run->kept -= end->signal != 0 ? 1 : 0;
-    struct usage *replan =
-        step->status == STEP_CHECKING && step->phase == PHASE_REPLAN ? &run->replan_usage : NULL;
+    const bool replan = step->status == STEP_CHECKING && step->phase == PHASE_REPLAN;
     if (end->status == STEP_COMPLETED && end->stop == STOP_FENCED) {
         run_usage_add(&run->usage, &rec->usage); /* of an earlier attempt than the one under way */
     } else {
@@ -371,8 +370,8 @@ bool run_apply_step_completed(struct run *run, const struct plan *plan, const st
     step->error_class = (uint8_t)end->error_class;
     step->result = end->result;
     step->limit = MSEC_NEVER;
-    if (replan != NULL) {
-        run_usage_add(replan, &rec->usage);
+    if (replan) {
+        run_spend_replan(run, &rec->usage);
         run_renew_questions(run, plan, rec->now);
     }
     run->last_done = end->status == STEP_COMPLETED ? rec->step : run->last_done;

@@ -38,8 +38,11 @@ uint64_t run_visit(const struct plan *plan, uint64_t visited, uint32_t agent);
 /* Whether a record may open a review with the serial. Serials count the reviews of a plan; 0 is
  * what a journal without serials has. */
 bool run_review_follows(const struct run *run, uint32_t serial);
+/* NULL when the plan needs none. */
+struct run_phases *run_phases_change(struct run *run);
 /* The places for own texts: run->own_texts of them. */
 struct run_own_text *run_own_texts(struct run *run);
+const struct run_own_text *run_own_texts_of(const struct run *run);
 /* The plan's max_concurrency, at least 1. */
 uint32_t run_concurrency(const struct plan *plan);
 #endif

@@ -132,6 +132,14 @@ void run_spend(struct run *run, struct run_step *step, const struct usage *u)
     }
 }
 
+void run_spend_replan(struct run *run, const struct usage *u)
+{
+    struct run_phases *phases = run_phases_change(run);
+    if (phases != NULL) { /* else the plan names no replanner any more */
+        run_usage_add(&phases->replanning, u);
+    }
+}
+
 enum step_phase run_next_phase(const struct plan *plan, const struct run_step *step)
 {
     const bool search = (step->did & STEP_DID_SEARCH) != 0 && step->agent == plan->search_agent;

@@ -37,7 +37,7 @@ static bool is_spent(uint64_t budget, uint64_t spent)
 static bool may_ask(const struct core_run *entry, enum step_phase phase)
 {
     const struct replan_policy *replan = &entry->plan->replan;
-    const struct usage *used = &entry->run->replan_usage;
+    const struct usage *used = &run_phases(entry->run)->replanning;
     if (phase == PHASE_REPLAN && (is_spent(replan->budget_tokens, tokens_of(used)) ||
                                   is_spent(replan->budget_micros, used->cost_micros))) {
         return false;
@@ -168,7 +168,8 @@ void core_budget_wake(struct core *c)
     while (c->n_woken > 0) {
         struct core_run *entry = &c->runs[c->woken[--c->n_woken]];
         entry->woken = false;
-        uint64_t ref = entry->run == NULL ? REF_NONE : entry->budget_waiters.head;
+        uint64_t ref =
+            entry->run == NULL ? REF_NONE : core_list_of(c, entry, entry->budget_waiters).head;
         while (ref != REF_NONE) {
             const uint32_t step = (uint32_t)ref;
             ref = entry->sched[step].next;

@@ -46,7 +46,7 @@ static bool due_fits(const struct core *c, const struct core_run *entry, uint32_
                      const char **ret_why)
 {
     const struct run_step *state = &entry->run->steps[step];
-    const msec due = entry->due.keys[step];
+    const msec due = core_entry_heap(entry).keys[step];
     const bool hopeless =
         entry->sched[step].list == LIST_QUEUE && core_agent_unavailable(c, entry, step);
     switch ((enum list_kind)entry->sched[step].list) {
@@ -129,11 +129,12 @@ static bool run_holds(const struct core *c, const struct core_run *entry, const 
     CHECK(run_places(run) + queued <= run_concurrency(entry->plan), "max_concurrency");
     CHECK(entry->ready.n == 0 || core_on_hold(entry) ||
               (run_places(run) + queued == run_concurrency(entry->plan) &&
-               !core_needs_no_place(entry, (uint32_t)entry->ready.head)),
+               !core_needs_no_place(entry, entry->ready.head)),
           "a ready step is held back without a reason");
     CHECK(core_on_hold(entry) || run->active + queued + entry->conditions.n > 0,
           "nothing is under way and nothing can begin");
-    CHECK(heap_ok(&entry->due, run->n_steps), "the heap of the steps");
+    const struct heap due = core_entry_heap(entry);
+    CHECK(heap_ok(&due, run->n_steps), "the heap of the steps");
     CHECK(c->due.keys[entry - c->runs] == core_entry_due(c, entry),
           "the run is due at another time than its steps");
     CHECK(run->status == PLAN_PENDING || run->job != JOB_NONE || run->cancelling ||

@@ -31,18 +31,28 @@ bool core_list_holds(const struct core *c, const struct list *list, enum list_ki
 
 /* ---- one run ---- */
 
+static bool own_list_holds(const struct core *c, const struct core_run *entry, struct own_list own,
+                           enum list_kind kind, const char **ret_why)
+{
+    const struct list list = core_list_of(c, entry, own);
+    CHECK((own.n == 0) == (own.head == STEP_NONE) && (own.n == 0) == (own.tail == STEP_NONE),
+          "an empty list with a step, or the other way round");
+    return core_list_holds(c, &list, kind, ret_why);
+}
+
 static bool queue_holds(const struct core *c, const struct core_run *entry, uint32_t at,
                         const char **ret_why)
 {
-    const struct core_queue *queue = &entry->queues[at];
+    const struct core_queue *queue = &core_queues(entry)[at];
     CHECK(queue->agent == entry->plan->agents.at[at], "a queue of another agent than the plan's");
     CHECK((queue->steps.n > 0) == (queue->ring != RING_NONE),
           "a queue with steps that has no turn, or one without that has");
     CHECK(!queue->woken || queue->ring == RING_AGENT, "woken without a turn");
-    if (!core_list_holds(c, &queue->steps, LIST_QUEUE, ret_why)) {
+    const struct list steps = core_list_of(c, entry, queue->steps);
+    if (!core_list_holds(c, &steps, LIST_QUEUE, ret_why)) {
         return false;
     }
-    for (uint64_t ref = queue->steps.head; ref != REF_NONE;) {
+    for (uint64_t ref = steps.head; ref != REF_NONE;) {
         uint32_t step;
         const struct core_run *of = core_deref(c, ref, &step);
         CHECK(of == entry && entry->sched[step].queue == at,
@@ -71,8 +81,8 @@ static bool holds_fit(const struct core *c, const struct core_run *entry, uint32
           "a step holds other counts than those of its list");
     CHECK((sched->holds & HOLDS_TURN) == 0 || sched->list == LIST_QUEUE,
           "told to go on, but not in its queue");
-    CHECK(sched->list != LIST_HELD ||
-              entry->queues[sched->queue].agent == run_step_agent(entry->run, entry->plan, step),
+    CHECK(sched->list != LIST_HELD || core_queues(entry)[sched->queue].agent ==
+                                          run_step_agent(entry->run, entry->plan, step),
           "held for another agent than the step's");
     CHECK(!waits || !core_step_on_hold(entry, step),
           "a step on hold waits for a lane or a verdict");
@@ -91,11 +101,11 @@ bool core_run_queues_hold(const struct core *c, const struct core_run *entry, co
     uint32_t held = 0;
     uint64_t tokens = 0;
     uint64_t micros = 0;
-    if (!core_list_holds(c, &entry->ready, LIST_READY, ret_why) ||
-        !core_list_holds(c, &entry->budget_waiters, LIST_BUDGET, ret_why) ||
-        !core_list_holds(c, &entry->parked, LIST_PARKED, ret_why) ||
-        !core_list_holds(c, &entry->conditions, LIST_CONDITION, ret_why) ||
-        !core_list_holds(c, &entry->children, LIST_CHILD, ret_why)) {
+    if (!own_list_holds(c, entry, entry->ready, LIST_READY, ret_why) ||
+        !own_list_holds(c, entry, entry->budget_waiters, LIST_BUDGET, ret_why) ||
+        !own_list_holds(c, entry, entry->parked, LIST_PARKED, ret_why) ||
+        !own_list_holds(c, entry, entry->conditions, LIST_CONDITION, ret_why) ||
+        !own_list_holds(c, entry, entry->children, LIST_CHILD, ret_why)) {
         return false;
     }
     for (uint32_t i = 0; i < entry->plan->agents.n; i++) {
@@ -134,7 +144,7 @@ static bool list_of_ring_holds(const struct core *c, const struct list *ring, ui
         const struct core_run *entry = &c->runs[ref >> 32];
         CHECK(entry->run != NULL && (uint32_t)ref < entry->plan->agents.n,
               "a ring leads to no queue");
-        const struct core_queue *queue = &entry->queues[(uint32_t)ref];
+        const struct core_queue *queue = &core_queues(entry)[(uint32_t)ref];
         CHECK(kind != RING_AGENT || core_priority(entry) == priority,
               "a queue with the turns of another priority");
         CHECK(queue->ring == kind, "a queue in another ring than its own");
@@ -182,7 +192,7 @@ static bool agent_holds(const struct core *c, uint32_t agent, uint32_t *rings, c
     for (uint32_t i = 0; i < c->runs_made; i++) {
         const struct core_run *run = &c->runs[i];
         const uint32_t at = run->run == NULL ? UINT32_MAX : plan_agent_find(run->plan, agent);
-        queued += at == UINT32_MAX ? 0 : run->queues[at].steps.n;
+        queued += at == UINT32_MAX ? 0 : core_queues(run)[at].steps.n;
     }
     for (uint32_t i = 0; i < registry_instances(c->registry); i++) {
         struct instance_view view;
@@ -247,7 +257,7 @@ bool core_queues_hold(const struct core *c, const char **ret_why)
         }
         held += entry->held;
         for (uint32_t k = 0; k < entry->plan->agents.n; k++) {
-            in_rings += entry->queues[k].ring != RING_NONE ? 1 : 0;
+            in_rings += core_queues(entry)[k].ring != RING_NONE ? 1 : 0;
         }
     }
     for (uint32_t i = 0; i < c->sessions_made; i++) {

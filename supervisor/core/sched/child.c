@@ -63,7 +63,8 @@ void core_child_start(struct core *c, struct core_run *entry, uint32_t step)
 
 void core_children_tell(struct core *c, struct core_run *entry, enum core_cmd_type type)
 {
-    for (uint64_t ref = MUTANT(CHILD_GOES_ON) ? REF_NONE : entry->children.head; ref != REF_NONE;
+    const uint64_t first = core_list_of(c, entry, entry->children).head;
+    for (uint64_t ref = MUTANT(CHILD_GOES_ON) ? REF_NONE : first; ref != REF_NONE;
          ref = entry->sched[(uint32_t)ref].next) {
         emit_child(c, entry, (uint32_t)ref, type);
         if (type == CMD_CHILD_RESUME && run_step_calls(&entry->run->steps[(uint32_t)ref])) {

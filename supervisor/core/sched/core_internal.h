@@ -63,7 +63,8 @@ void core_link(struct core *c, struct core_run *entry, uint32_t step, enum list_
                bool front);
 /* Takes the step out of its list, if it is in one, and out of the heap. */
 void core_unlink(struct core *c, struct core_run *entry, uint32_t step);
-struct list *core_list(struct core *c, struct core_run *entry, uint32_t step, enum list_kind kind);
+/* A run's own list, with refs in the place of step numbers. */
+struct list core_list_of(const struct core *c, const struct core_run *entry, struct own_list own);
 struct core_run *core_deref(const struct core *c, uint64_t ref, uint32_t *ret_step);
 void core_set_due(struct core *c, struct core_run *entry, uint32_t step, msec when);
 msec core_entry_deadline(const struct core *c,
@@ -140,6 +141,11 @@ void core_entry_init(struct core_run *entry, struct run *run, const struct plan 
 /* A revision: moves the scheduler state to the block of the next revision. Lists stay valid: the
  * plan has all steps and agents of the previous one at their indexes. */
 void core_entry_move(struct core_run *entry, struct run *run, const struct plan *plan);
+/* When each step of the run is due. core_entry_due_set changes it. */
+struct heap core_entry_heap(const struct core_run *entry);
+void core_entry_due_set(struct core_run *entry, uint32_t step, msec when);
+/* Room for the numbers of all steps, of those whose dependents are to be settled. */
+uint32_t *core_entry_work(const struct core_run *entry);
 
 /* ---- end.c ---- */
 /* The instance that has a step's attempt or question; slot REGISTRY_NONE = none. Read before the

@@ -78,10 +78,11 @@ static bool skip_doomed(struct core *c, struct core_run *entry, uint32_t step)
 
 void core_settle(struct core *c, struct core_run *entry, uint32_t step)
 {
+    uint32_t *work = core_entry_work(entry);
     uint32_t n = 0;
-    entry->work[n++] = step;
+    work[n++] = step;
     for (uint32_t done = 0; done < n; done++) {
-        const uint32_t ended = entry->work[done];
+        const uint32_t ended = work[done];
         for (uint32_t i = 0; i < run_dependents(entry->plan, ended); i++) {
             const uint32_t next = run_dependent(entry->plan, ended, i);
             if (entry->run->steps[next].status == STEP_READY) {
@@ -89,7 +90,7 @@ void core_settle(struct core *c, struct core_run *entry, uint32_t step)
                     core_link(c, entry, next, LIST_READY, core_needs_no_place(entry, next));
                 }
             } else if (skip_doomed(c, entry, next)) {
-                entry->work[n++] = next;
+                work[n++] = next;
             }
         }
     }

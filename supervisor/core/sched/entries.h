@@ -59,6 +59,16 @@ struct list {
     uint32_t n;
 };
 
+/* A list that has steps of one run only: their numbers, without the run's slot. */
+struct own_list {
+    uint32_t head, tail; /* STEP_NONE = empty */
+    uint32_t n;
+};
+#define OWN_LIST_EMPTY                                                                             \
+    {                                                                                              \
+        .head = STEP_NONE, .tail = STEP_NONE                                                       \
+    }
+
 /* What waits in turn: a list per priority, each in the order of time. Which of them is next: see
  * core_turn. */
 struct turns {
@@ -102,8 +112,8 @@ enum ring_kind { RING_NONE, RING_AGENT, RING_SESSION };
 /* The steps of one run that wait for one agent. */
 struct core_queue {
     uint64_t prev, next; /* in its ring */
-    struct list steps;
-    msec since;     /* its last turn, or its first step */
+    msec since;          /* its last turn, or its first step */
+    struct own_list steps;
     uint32_t agent; /* registry index */
     uint8_t ring;   /* enum ring_kind */
     bool woken;     /* it was the first of its session when a place became free: its next try counts
@@ -113,26 +123,30 @@ struct core_queue {
 struct core_run {
     struct run *run; /* NULL = the slot is free */
     const struct plan *plan;
-    struct sched_step *sched;
-    uint32_t *work;  /* n_steps: steps whose dependents are to be settled */
-    struct heap due; /* of the steps: when each is due */
-    struct list ready;
-    struct list budget_waiters; /* LIST_BUDGET */
-    struct list parked;         /* LIST_PARKED */
-    struct list conditions;     /* LIST_CONDITION */
-    struct list children;       /* LIST_CHILD */
-    struct core_queue *queues;  /* one per agent of the plan */
+    struct sched_step *sched; /* core_queues are behind them */
+    struct own_list ready;
+    struct own_list budget_waiters; /* LIST_BUDGET */
+    struct own_list parked;         /* LIST_PARKED */
+    struct own_list conditions;     /* LIST_CONDITION */
+    struct own_list children;       /* LIST_CHILD */
+    uint32_t due_n;                 /* steps in core_entry_heap */
     uint64_t reserved_tokens, reserved_micros;
     uint32_t queued; /* queued steps that have not begun: each has a place within max_concurrency */
     uint32_t held;   /* its steps in flight */
     uint32_t generation;
     uint32_t next_free;
-    bool woken; /* in core.woken: a reservation was returned */
     /* Of a keyed plan: in one of the lists of its key. */
     uint64_t key_prev, key_next; /* slots */
     msec key_since;
     uint8_t key_list; /* enum key_list */
+    bool woken;       /* in core.woken: a reservation was returned */
 };
+
+/* Its queues, one per agent of the plan. */
+static inline struct core_queue *core_queues(const struct core_run *entry)
+{
+    return (struct core_queue *)(entry->sched + entry->plan->n_steps);
+}
 
 enum key_list { KEY_LIST_NONE, KEY_LIST_WAITS, KEY_LIST_HOLDS };
 

@@ -22,7 +22,7 @@
 static struct core_queue *queue_at(const struct core *c, uint64_t ref)
 {
     ASSERT(ref >> 32 < c->config.runs_max && c->runs[ref >> 32].run != NULL);
-    return &c->runs[ref >> 32].queues[(uint32_t)ref];
+    return &core_queues(&c->runs[ref >> 32])[(uint32_t)ref];
 }
 
 static struct core_session *session_of(struct core *c, const struct core_run *entry)
@@ -119,7 +119,7 @@ static void ring_take(struct core *c, uint64_t ref)
 void core_ring_join(struct core *c, struct core_run *entry, uint32_t queue, bool front)
 {
     const uint64_t ref = core_ref(c, entry, queue);
-    struct core_queue *of = &entry->queues[queue];
+    struct core_queue *of = &core_queues(entry)[queue];
     if (front && of->ring == RING_AGENT) {
         ring_take(c, ref);
     }
@@ -134,7 +134,7 @@ void core_ring_join(struct core *c, struct core_run *entry, uint32_t queue, bool
 
 void core_ring_leave(struct core *c, struct core_run *entry, uint32_t queue)
 {
-    struct core_queue *of = &entry->queues[queue];
+    struct core_queue *of = &core_queues(entry)[queue];
     ASSERT(c->agents[of->agent].queued > 0);
     c->agents[of->agent].queued--;
     if (of->steps.n == 0) {
@@ -227,7 +227,7 @@ void core_charge(struct core *c, struct core_run *entry, uint32_t step, enum lis
     if (kind == LIST_HELD) {
         sched->holds |= HOLDS_LANE;
         c->in_flight++;
-        c->agents[entry->queues[sched->queue].agent].in_flight++;
+        c->agents[core_queues(entry)[sched->queue].agent].in_flight++;
         session_of(c, entry)->in_flight++;
         entry->held++;
     }
@@ -246,7 +246,7 @@ void core_give_back(struct core *c, struct core_run *entry, uint32_t step)
         entry->queued--;
     }
     if ((sched->holds & HOLDS_LANE) != 0) {
-        const uint32_t agent = entry->queues[sched->queue].agent;
+        const uint32_t agent = core_queues(entry)[sched->queue].agent;
         struct core_session *session = session_of(c, entry);
         ASSERT(c->in_flight > 0 && c->agents[agent].in_flight > 0 && session->in_flight > 0);
         c->in_flight--;

@@ -93,6 +93,10 @@ void core_agents_released(struct core *c, const struct core_run *entry)
     struct agent_set of = {{0}};
     add_agents_of(&of, entry);
     for (uint32_t i = 0; i < registry_agents(c->registry); i++) {
+        if (of.bits[i / 64] == 0) {
+            i |= 63; /* none of a word: a plan has few of many agents */
+            continue;
+        }
         const struct agent_view view = set_has(&of, i) ? registry_agent_view(c->registry, i)
                                                        : (struct agent_view){.id.len = 0};
         if (has_left(c, i, &view) && view.absent_since < registry_absence(c->registry)) {

@@ -201,21 +201,22 @@ bool core_synthesize(struct core *c, struct core_run *entry, const struct plan_e
  * success. */
 struct plan_end core_decided_end(const struct run *run)
 {
-    if (run->n_steps == 0 && run->answer.id != 0) {
+    const struct run_phases *phases = run_phases(run);
+    if (run->n_steps == 0 && phases->answer.id != 0) {
         return (struct plan_end){
             .status = PLAN_COMPLETED, .outcome = OUTCOME_PARTIAL, .step = STEP_NONE};
     }
-    return (struct plan_end){.status = run->end_status,
-                             .outcome = run->end_outcome,
-                             .failure = run->end_failure,
-                             .step = run->end_step,
-                             .text = {run->end_text, run->end_text_n}};
+    return (struct plan_end){.status = phases->end_status,
+                             .outcome = phases->end_outcome,
+                             .failure = phases->end_failure,
+                             .step = phases->end_step,
+                             .text = {phases->end_text, phases->end_text_n}};
 }
 
 bool core_end_stands(const struct core_run *entry, struct plan_end *ret)
 {
     const struct run *run = entry->run;
-    if (run->end_status == PLAN_FAILED && !MUTANT(END_FORGOTTEN)) {
+    if (run_phases(run)->end_status == PLAN_FAILED && !MUTANT(END_FORGOTTEN)) {
         *ret = core_decided_end(run);
         return true;
     }
@@ -350,13 +351,13 @@ bool core_job_recover(struct core *c, struct core_run *entry)
     }
     if (run->undone != 0 && !MUTANT(UNDONE_TWICE)) { /* the journal was cut before PLAN_COMPLETED */
         const struct plan_end end = core_decided_end(run);
-        core_plan_finish(c, entry, &end, run->answer);
+        core_plan_finish(c, entry, &end, run_phases(run)->answer);
         return true;
     }
-    if (run->answered && run->end_status != PLAN_PENDING &&
+    if (run->answered && run_phases(run)->end_status != PLAN_PENDING &&
         !MUTANT(ANSWERED_TWICE)) { /* the journal was cut before PLAN_COMPLETED */
         const struct plan_end end = core_decided_end(run);
-        core_plan_finish(c, entry, &end, run->answer);
+        core_plan_finish(c, entry, &end, run_phases(run)->answer);
         return true;
     }
     if (!entry->plan->planning.pending || run->status != PLAN_PENDING) {

@@ -26,13 +26,14 @@ static struct sched_step *sched_of(const struct core *c, uint64_t ref)
     return &entry->sched[step];
 }
 
-struct list *core_list(struct core *c, struct core_run *entry, uint32_t step, enum list_kind kind)
+/* The list of the step's run of that kind; NULL when runs share it. */
+static struct own_list *own_list(struct core_run *entry, uint32_t step, enum list_kind kind)
 {
     switch (kind) {
     case LIST_READY:
         return &entry->ready;
     case LIST_QUEUE:
-        return &entry->queues[entry->sched[step].queue].steps;
+        return &core_queues(entry)[entry->sched[step].queue].steps;
     case LIST_BUDGET:
         return &entry->budget_waiters;
     case LIST_PARKED:
@@ -41,6 +42,23 @@ struct list *core_list(struct core *c, struct core_run *entry, uint32_t step, en
         return &entry->conditions;
     case LIST_CHILD:
         return &entry->children;
+    case LIST_HELD:
+    case LIST_UNKNOWN:
+    case LIST_DATED:
+    case LIST_KEY:
+    case LIST_LOST:
+    case LIST_NONE:
+    case LIST_KIND_COUNT:
+        break;
+    }
+    return NULL;
+}
+
+/* The list of that kind that runs share. */
+static struct list *shared_list(struct core *c, struct core_run *entry, uint32_t step,
+                                enum list_kind kind)
+{
+    switch (kind) {
     case LIST_HELD:
         return &c->instances[entry->sched[step].slot].held;
     case LIST_UNKNOWN:
@@ -51,11 +69,42 @@ struct list *core_list(struct core *c, struct core_run *entry, uint32_t step, en
         return &core_key_of_step(c, entry, step)->steps.of[core_priority(entry)];
     case LIST_LOST:
         return &c->lost;
+    case LIST_READY:
+    case LIST_QUEUE:
+    case LIST_BUDGET:
+    case LIST_PARKED:
+    case LIST_CONDITION:
+    case LIST_CHILD:
     case LIST_NONE:
     case LIST_KIND_COUNT:
         break;
     }
     return NULL;
+}
+
+struct list core_list_of(const struct core *c, const struct core_run *entry, struct own_list own)
+{
+    return (struct list){.head = own.n > 0 ? core_ref(c, entry, own.head) : REF_NONE,
+                         .tail = own.n > 0 ? core_ref(c, entry, own.tail) : REF_NONE,
+                         .n = own.n};
+}
+
+static struct list list_of(struct core *c, struct core_run *entry, uint32_t step,
+                           enum list_kind kind)
+{
+    const struct own_list *own = own_list(entry, step, kind);
+    return own != NULL ? core_list_of(c, entry, *own) : *shared_list(c, entry, step, kind);
+}
+
+static void list_set(struct core *c, struct core_run *entry, uint32_t step, enum list_kind kind,
+                     const struct list *list)
+{
+    struct own_list *own = own_list(entry, step, kind);
+    if (own != NULL) { /* the number of REF_NONE is STEP_NONE */
+        *own = (struct own_list){(uint32_t)list->head, (uint32_t)list->tail, list->n};
+    } else {
+        *shared_list(c, entry, step, kind) = *list;
+    }
 }
 
 static uint8_t queue_of(const struct core_run *entry, uint32_t step)
@@ -72,23 +121,24 @@ void core_link(struct core *c, struct core_run *entry, uint32_t step, enum list_
     if (kind == LIST_QUEUE || kind == LIST_HELD) {
         sched->queue = queue_of(entry, step);
     }
-    struct list *list = core_list(c, entry, step, kind);
+    struct list list = list_of(c, entry, step, kind);
     const uint64_t ref = core_ref(c, entry, step);
-    ASSERT(sched->list == LIST_NONE && list != NULL);
+    ASSERT(sched->list == LIST_NONE);
     sched->list = (uint8_t)kind;
-    sched->prev = front ? REF_NONE : list->tail;
-    sched->next = front ? list->head : REF_NONE;
+    sched->prev = front ? REF_NONE : list.tail;
+    sched->next = front ? list.head : REF_NONE;
     if (sched->prev != REF_NONE) {
         sched_of(c, sched->prev)->next = ref;
     } else {
-        list->head = ref;
+        list.head = ref;
     }
     if (sched->next != REF_NONE) {
         sched_of(c, sched->next)->prev = ref;
     } else {
-        list->tail = ref;
+        list.tail = ref;
     }
-    list->n++;
+    list.n++;
+    list_set(c, entry, step, kind, &list);
     if (kind == LIST_KEY) {
         core_key_of_step(c, entry, step)->steps.n++;
     }
@@ -105,19 +155,20 @@ void core_unlink(struct core *c, struct core_run *entry, uint32_t step)
     if (sched->list == LIST_NONE) {
         return;
     }
-    struct list *list = core_list(c, entry, step, sched->list);
+    struct list list = list_of(c, entry, step, sched->list);
     if (sched->prev != REF_NONE) {
         sched_of(c, sched->prev)->next = sched->next;
     } else {
-        list->head = sched->next;
+        list.head = sched->next;
     }
     if (sched->next != REF_NONE) {
         sched_of(c, sched->next)->prev = sched->prev;
     } else {
-        list->tail = sched->prev;
+        list.tail = sched->prev;
     }
-    ASSERT(list->n > 0);
-    list->n--;
+    ASSERT(list.n > 0);
+    list.n--;
+    list_set(c, entry, step, sched->list, &list);
     if (sched->list == LIST_KEY) {
         core_key_of_step(c, entry, step)->steps.n--;
     }
@@ -164,7 +215,8 @@ msec core_plan_deadline(const struct core *c, uint64_t handle)
 
 msec core_entry_due(const struct core *c, const struct core_run *entry)
 {
-    const msec steps = heap_min(&entry->due);
+    const struct heap due = core_entry_heap(entry);
+    const msec steps = heap_min(&due);
     const msec plan = core_entry_deadline(c, entry);
     const msec first = steps < plan ? steps : plan;
     return first < entry->run->review_deadline ? first : entry->run->review_deadline;
@@ -177,7 +229,7 @@ void core_rearm(struct core *c, struct core_run *entry)
 
 void core_set_due(struct core *c, struct core_run *entry, uint32_t step, msec when)
 {
-    heap_set(&entry->due, step, when);
+    core_entry_due_set(entry, step, when);
     core_rearm(c, entry);
 }
 
@@ -387,9 +439,9 @@ bool core_needs_no_place(const struct core_run *entry, uint32_t step)
 
 void core_admit(struct core *c, struct core_run *entry)
 {
-    while (entry->ready.head != REF_NONE && !core_on_hold(entry) &&
-           (core_needs_no_place(entry, (uint32_t)entry->ready.head) || has_place(entry))) {
-        const uint32_t step = (uint32_t)entry->ready.head;
+    while (entry->ready.n > 0 && !core_on_hold(entry) &&
+           (core_needs_no_place(entry, entry->ready.head) || has_place(entry))) {
+        const uint32_t step = entry->ready.head;
         if (!core_ask_condition(c, entry, step) && !core_prepare(c, entry, step)) {
             core_enqueue(c, entry, step, false);
         }
@@ -397,9 +449,9 @@ void core_admit(struct core *c, struct core_run *entry)
 }
 
 /* From the last to the first, each to the front: the order stays. */
-static void park_list(struct core *c, struct core_run *entry, const struct list *list)
+static void park_list(struct core *c, struct core_run *entry, const struct own_list *own)
 {
-    for (uint64_t ref = list->tail; ref != REF_NONE;) {
+    for (uint64_t ref = core_list_of(c, entry, *own).tail; ref != REF_NONE;) {
         const uint32_t step = (uint32_t)ref;
         ref = entry->sched[step].prev;
         if (core_step_on_hold(entry, step)) {
@@ -411,7 +463,7 @@ static void park_list(struct core *c, struct core_run *entry, const struct list 
 void core_park(struct core *c, struct core_run *entry)
 {
     for (uint32_t i = entry->plan->agents.n; i > 0; i--) {
-        park_list(c, entry, &entry->queues[i - 1].steps);
+        park_list(c, entry, &core_queues(entry)[i - 1].steps);
     }
     park_list(c, entry, &entry->budget_waiters);
     park_list(c, entry, &entry->conditions);
@@ -426,7 +478,7 @@ void core_park(struct core *c, struct core_run *entry)
 void core_unpark(struct core *c, struct core_run *entry)
 {
     for (uint32_t n = MUTANT(RESUME_FORGETS) ? 0 : entry->parked.n; n > 0; n--) {
-        core_enqueue(c, entry, (uint32_t)entry->parked.head, false);
+        core_enqueue(c, entry, entry->parked.head, false);
     }
     core_admit(c, entry);
 }

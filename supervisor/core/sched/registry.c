@@ -34,8 +34,9 @@ static void close_lanes(struct core *c, uint32_t slot, uint64_t epoch)
 static void recheck_queue(struct core *c, struct core_run *entry, uint32_t agent)
 {
     for (uint32_t i = 0; i < entry->plan->agents.n; i++) {
-        const struct core_queue *queue = &entry->queues[i];
-        for (uint64_t ref = queue->agent == agent ? queue->steps.head : REF_NONE;
+        const struct core_queue *queue = &core_queues(entry)[i];
+        for (uint64_t ref = queue->agent == agent ? core_list_of(c, entry, queue->steps).head
+                                                  : REF_NONE;
              ref != REF_NONE;) {
             const struct run_step *state;
             uint32_t step;

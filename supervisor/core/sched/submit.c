@@ -43,7 +43,7 @@ void core_release_run(struct core *c, struct core_run *entry)
     heap_set(&c->due, slot, MSEC_NEVER);
     core_agents_released(c, entry);
     core_key_leave(c, entry);
-    ASSERT(entry->ready.n == 0 && entry->queued == 0 && entry->held == 0 && entry->due.n == 0);
+    ASSERT(entry->ready.n == 0 && entry->queued == 0 && entry->held == 0 && entry->due_n == 0);
     ASSERT(entry->conditions.n == 0 && entry->children.n == 0);
     ASSERT(entry->reserved_tokens == 0 && entry->reserved_micros == 0);
     *entry = (struct core_run){.generation = entry->generation,

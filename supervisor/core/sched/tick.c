@@ -144,7 +144,8 @@ void core_on_tick(struct core *c, const struct core_event *ev)
         } else if (entry->run->review_deadline <= c->now) {
             core_signoff_timeout(c, entry);
         } else {
-            step_due(c, entry, heap_top(&entry->due));
+            const struct heap due = core_entry_heap(entry);
+            step_due(c, entry, heap_top(&due));
         }
     }
 }

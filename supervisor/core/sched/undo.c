@@ -65,5 +65,5 @@ void core_on_compensated(struct core *c, const struct core_event *ev)
                                          .done = undone->done, .failed = undone->failed),
                                 .step = STEP_NONE, .usage = undone->usage, .text = ev->text});
     const struct plan_end end = core_decided_end(entry->run);
-    core_plan_finish(c, entry, &end, entry->run->answer);
+    core_plan_finish(c, entry, &end, run_phases(entry->run)->answer);
 }

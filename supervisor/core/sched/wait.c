@@ -94,7 +94,7 @@ static bool reached(uint32_t n, uint32_t limit, struct step_wait *w)
 static void for_lane(const struct core *c, const struct core_run *entry, uint32_t step,
                      struct step_wait *w)
 {
-    const struct core_queue *queue = &entry->queues[entry->sched[step].queue];
+    const struct core_queue *queue = &core_queues(entry)[entry->sched[step].queue];
     const struct agent_view agent = registry_agent_view(c->registry, queue->agent);
     w->agent = queue->agent;
     if (agent.instances == 0 || !agent.enabled) {
@@ -137,11 +137,11 @@ static void for_nobody(const struct core *c, const struct core_run *entry, uint3
         break;
     case STEP_CHECKING: /* the cooldown before a replan */
         w->kind = WAIT_REPLAN;
-        w->until = entry->due.keys[step];
+        w->until = core_entry_heap(entry).keys[step];
         break;
     case STEP_SLEEPING:
         w->kind = entry->plan->steps[step].wait->what == WAIT_FOR_SIGNAL ? WAIT_SIGNAL : WAIT_TIMER;
-        w->until = entry->due.keys[step];
+        w->until = core_entry_heap(entry).keys[step];
         break;
     case STEP_READY: /* the plan waits for its sign-off or its key */
         for_hold(c, entry, w);

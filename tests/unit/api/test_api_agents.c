@@ -154,6 +154,33 @@ static void an_instance_is_not_taken_over_by_another(void **state)
     house_close(h);
 }
 
+static void leave(struct house *h, const char *instance, const char *registered)
+{
+    (void)house_ok(h, "agent.deregister", "'instanceId':'%s','epoch':%s", instance,
+                   house_get(h, registered, "epoch"));
+    house_cycle(h);
+}
+
+/* Of two with one key the second did not name its process, so it was not looked at. */
+static void a_key_is_of_another_until_the_last_instance_with_it_has_left(void **state)
+{
+    static const char third[] =
+        ",'instanceId':'0190F3C2-7A1B-7C3D-9E4F-0000000000AD','sessionKey':'0123456789abcdef',";
+    struct house *h = house_open();
+    char first[600];
+    char second[600];
+
+    (void)state;
+    (void)snprintf(first, sizeof first, "%s", reg(h, CARD "," ME "," AT ONE_PROCESS));
+    (void)snprintf(second, sizeof second, "%s", reg(h, CARD OTHER AT ",'capacity':1"));
+    leave(h, "0190F3C2-7A1B-7C3D-9E4F-0000000000AA", first);
+    house_refused(h, "CONFLICT", "sessionKey: another instance has it", "agent.register",
+                  CARD "%s" AT OTHER_PROCESS, third);
+    leave(h, "0190F3C2-7A1B-7C3D-9E4F-0000000000AC", second);
+    (void)house_ok(h, "agent.register", CARD "%s" AT OTHER_PROCESS, third);
+    house_close(h);
+}
+
 static void no_more_agents_than_the_limit(void **state)
 {
     struct engine_options opt = house_options();
@@ -716,6 +743,7 @@ int main(void)
         cmocka_unit_test(the_capacity_of_the_protocol_is_taken),
         cmocka_unit_test(addresses_of_the_setting_are_taken),
         cmocka_unit_test(an_instance_is_not_taken_over_by_another),
+        cmocka_unit_test(a_key_is_of_another_until_the_last_instance_with_it_has_left),
         cmocka_unit_test(no_more_agents_than_the_limit),
         cmocka_unit_test(a_lease_ends_when_no_heartbeat_comes_in_time),
         cmocka_unit_test(what_a_heartbeat_lists_is_not_asked_for),

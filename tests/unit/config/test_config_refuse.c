@@ -321,6 +321,32 @@ static void wrong_shapes_everywhere_end_in_problems(void **state)
         h, "DIR/baton/baton.yaml:1:1: agents: 9 instances in all, but limits.maxInstances is 1\n");
 }
 
+/* More may connect by themselves: limits.maxInstances. */
+static void the_daemon_starts_so_many_processes_and_no_more(void **state)
+{
+    enum { OF_AN_AGENT = 64, AGENTS = LIMIT_PROCESSES / OF_AN_AGENT };
+    struct home *h = *state;
+    struct buf text;
+    char why[200];
+
+    buf_init(&text, 64 * 1024);
+    buf_add_cstr(&text, "limits: {maxInstances: 16384}\nagents:\n");
+    for (int i = 0; i < AGENTS; i++) {
+        buf_printf(&text, "- {agentId: a%d, command: [x], instances: %d}\n", i, OF_AN_AGENT);
+    }
+    write_text(h->user, buf_cstr(&text));
+    expect_loads(h);
+    buf_add_cstr(&text, "- {agentId: b, command: [x]}\n");
+    write_text(h->user, buf_cstr(&text));
+    (void)snprintf(
+        why, sizeof why,
+        "DIR/baton/baton.yaml:2:1: agents: %d instances in all, but the daemon starts at "
+        "most %d processes; others may connect by themselves\n",
+        LIMIT_PROCESSES + 1, LIMIT_PROCESSES);
+    expect_problems(h, why);
+    buf_done(&text);
+}
+
 static void a_file_that_others_may_write_is_refused(void **state)
 {
     struct home *h = *state;
@@ -467,6 +493,7 @@ int main(void)
         TEST(lanes_are_a_range_of_ports),
         TEST(numbers_out_of_range_are_refused),
         TEST(wrong_shapes_everywhere_end_in_problems),
+        TEST(the_daemon_starts_so_many_processes_and_no_more),
         TEST(a_file_that_others_may_write_is_refused),
         TEST(models_are_checked_by_the_rules_of_their_agent),
         TEST(what_grows_too_long_by_its_variables_is_named),

@@ -63,11 +63,11 @@ static void with_plan(struct engine *engine, struct open_plan *slot, struct plan
     step[0] = (struct plan_step){.step_id = STR_LIT("a.1"), .revision = 12, .superseded = true};
     step[1] = (struct plan_step){.step_id = STR_LIT("a.1"), .revision = 13};
     *plan = (struct plan){.steps = step, .n_steps = 2, .revision = 13};
-    *slot = (struct open_plan){.run = (uint64_t)1 << 32, .plan = plan};
-    assert_true(uuid_parse(STR_LIT("0190F3C2-7A1B-7C3D-9E4F-0123456789AB"), &slot->plan_id));
-    uuid_format(slot->plan_id, slot->id);
-    *engine = (struct engine){.plans = slot, .runs_used = 1, .opt = {.plans_max = 1}};
-    assert_int_equal(map_put(&engine->plan_by_id, str_from(slot->id), 0), BT_OK);
+    struct open_plan made = {.plan = plan};
+    assert_true(uuid_parse(STR_LIT("0190F3C2-7A1B-7C3D-9E4F-0123456789AB"), &made.plan_id));
+    *slot = (struct open_plan){.run = 0};
+    *engine = (struct engine){.plans = slot, .runs_max = 1, .opt = {.plans_max = 1}};
+    open_plan_bind(engine, &made, (uint64_t)1 << 32);
 }
 
 static void key_names_its_step_and_nothing_else_does(void **state)
@@ -123,7 +123,7 @@ static void key_names_its_step_and_nothing_else_does(void **state)
             fail_msg("'%s' was taken for a key", wrong[i]);
         }
     }
-    map_done(&engine.plan_by_id);
+    free(engine.by_id);
 }
 
 static void traceparent_is_the_trace_of_the_plan_and_the_span_of_the_attempt(void **state)
@@ -132,7 +132,7 @@ static void traceparent_is_the_trace_of_the_plan_and_the_span_of_the_attempt(voi
     char other[TRACEPARENT_LEN + 1];
     struct engine engine;
     struct open_plan slot;
-    struct plan_origin origin = {.trace = {.span = 0}};
+    struct open_plan_more more = {.told_over = 0};
     struct plan plan;
     struct plan_step steps[2];
 
@@ -152,11 +152,11 @@ static void traceparent_is_the_trace_of_the_plan_and_the_span_of_the_attempt(voi
     assert_int_equal(strlen(other), TRACEPARENT_LEN);
     /* That of a client: its trace, and the same span. */
     assert_true(trace_read(STR_LIT("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
-                           &origin.trace));
-    slot.origin = &origin;
+                           &more.origin.trace));
+    slot.more = &more;
     step_traceparent(&slot, 0, PHASE_EXECUTE, 1, other);
     assert_string_equal(other, "00-0af7651916cd43dd8448eb211c80319c-ff23b947266b3456-01");
-    map_done(&engine.plan_by_id);
+    free(engine.by_id);
 }
 
 enum { SESSIONS = 1000, PLANS = 8000 };

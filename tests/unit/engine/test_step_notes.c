@@ -25,15 +25,15 @@ static void prompt_is_kept_cut_at_a_character_and_gone_once_decided(void **state
     }
     assert_null(step_notes_of(&n, 3));
     step_notes_record(&n, &rec);
-    assert_true(str_is(step_notes_of(&n, 3)->prompt, "Which?"));
+    assert_true(str_is(note_text(step_notes_of(&n, 3)->prompt), "Which?"));
     rec.text = str_from(text);
     rec.text.len--; /* ends in the middle of nothing, then of a character */
     step_notes_record(&n, &rec);
     rec.text.len -= rec.text.len % 2;
-    assert_int_equal(step_notes_of(&n, 3)->prompt.len, NOTE_PROMPT_MAX);
+    assert_int_equal(note_text(step_notes_of(&n, 3)->prompt).len, NOTE_PROMPT_MAX);
     rec = about(REC_REVIEW_DECIDED, 3, "");
     step_notes_record(&n, &rec);
-    assert_int_equal(step_notes_of(&n, 3)->prompt.len, 0);
+    assert_int_equal(note_text(step_notes_of(&n, 3)->prompt).len, 0);
     rec = about(REC_STEP_WAITING, STEP_NONE, "the plan");
     step_notes_record(&n, &rec);
     assert_int_equal(n.n, 1);
@@ -73,14 +73,14 @@ static void the_error_that_others_are_asked_about_is_kept(void **state)
     assert_null(n.at);
     rec.text = STR_LIT("not found");
     step_notes_record(&n, &rec);
-    assert_true(str_is(step_notes_of(&n, 1)->error, "not found"));
+    assert_true(str_is(note_text(step_notes_of(&n, 1)->error), "not found"));
     rec = about(REC_REPLAN_STARTED, 2, "");
     step_notes_record(&n, &rec);
     assert_null(step_notes_of(&n, 2));
     rec.text = STR_LIT("no such host");
     step_notes_record(&n, &rec);
-    assert_true(str_is(step_notes_of(&n, 2)->error, "no such host"));
-    assert_int_equal(step_notes_of(&n, 2)->prompt.len, 0);
+    assert_true(str_is(note_text(step_notes_of(&n, 2)->error), "no such host"));
+    assert_int_equal(note_text(step_notes_of(&n, 2)->prompt).len, 0);
     step_notes_done(&n);
 }
 
@@ -91,21 +91,21 @@ static void feedback_is_the_last_thing_that_was_said_to_the_step(void **state)
 
     (void)state;
     step_notes_record(&n, &rec);
-    assert_true(str_is(step_notes_of(&n, 0)->feedback, "too short"));
+    assert_true(str_is(note_text(step_notes_of(&n, 0)->feedback), "too short"));
     rec = about(REC_HANDOFF, 0, "not mine");
     REC(&rec, handoff)->kind = HANDOFF_AGENT;
     step_notes_record(&n, &rec);
-    assert_true(str_is(step_notes_of(&n, 0)->feedback, "not mine"));
+    assert_true(str_is(note_text(step_notes_of(&n, 0)->feedback), "not mine"));
     rec = about(REC_REVIEW_DECIDED, 0, "never");
     REC(&rec, decided)->decision = DECISION_REJECT;
     step_notes_record(&n, &rec);
-    assert_true(str_is(step_notes_of(&n, 0)->feedback, "not mine"));
+    assert_true(str_is(note_text(step_notes_of(&n, 0)->feedback), "not mine"));
     rec = about(REC_REVIEW_DECIDED, 0, "");
     step_notes_record(&n, &rec);
-    assert_true(str_is(step_notes_of(&n, 0)->feedback, "not mine"));
+    assert_true(str_is(note_text(step_notes_of(&n, 0)->feedback), "not mine"));
     rec = about(REC_REVIEW_DECIDED, 0, "use the blue one");
     step_notes_record(&n, &rec);
-    assert_true(str_is(step_notes_of(&n, 0)->feedback, "use the blue one"));
+    assert_true(str_is(note_text(step_notes_of(&n, 0)->feedback), "use the blue one"));
     rec = about(REC_STEP_COMPLETED, 0, "");
     step_notes_record(&n, &rec);
     assert_null(step_notes_of(&n, 0));
@@ -123,14 +123,14 @@ static void why_a_step_was_not_done_is_kept_and_nothing_else_of_it(void **state)
     rec = about(REC_STEP_COMPLETED, 0, "no such file");
     REC(&rec, step_completed)->status = STEP_FAILED;
     step_notes_record(&n, &rec);
-    assert_true(str_is(step_notes_of(&n, 0)->why, "no such file"));
-    assert_int_equal(step_notes_of(&n, 0)->prompt.len, 0);
+    assert_true(str_is(note_text(step_notes_of(&n, 0)->why), "no such file"));
+    assert_int_equal(note_text(step_notes_of(&n, 0)->prompt).len, 0);
     memset(long_why, 'x', sizeof long_why - 1);
     long_why[sizeof long_why - 1] = 0;
     rec = about(REC_STEP_COMPLETED, 1, long_why);
     REC(&rec, step_completed)->status = STEP_SKIPPED;
     step_notes_record(&n, &rec);
-    assert_int_equal(step_notes_of(&n, 1)->why.len, NOTE_WHY_MAX);
+    assert_int_equal(note_text(step_notes_of(&n, 1)->why).len, NOTE_WHY_MAX);
     rec = about(REC_STEP_COMPLETED, 2, "a revision without it");
     REC(&rec, step_completed)->status = STEP_SKIPPED;
     REC(&rec, step_completed)->reason = REASON_SUPERSEDED;
@@ -194,7 +194,7 @@ static void step_notes_stay_in_order_whatever_the_order_of_steps(void **state)
             assert_int_equal(t != NULL, has[s]);
             if (t != NULL) {
                 (void)snprintf(text, sizeof text, "%u", s);
-                assert_true(str_is(t->prompt, text));
+                assert_true(str_is(note_text(t->prompt), text));
             }
         }
     }
@@ -216,7 +216,7 @@ static void why_a_step_did_not_complete_is_kept_and_nothing_of_a_completed_one(v
         step_notes_record(&n, &rec);
         assert_int_equal(step_notes_of(&n, i) != NULL, ends[i] != STEP_COMPLETED);
     }
-    assert_int_equal(step_notes_of(&n, 0)->why.len, NOTE_WHY_MAX);
+    assert_int_equal(note_text(step_notes_of(&n, 0)->why).len, NOTE_WHY_MAX);
     struct record rec = about(REC_STEP_COMPLETED, 9, "");
     REC(&rec, step_completed)->status = STEP_SKIPPED;
     step_notes_record(&n, &rec);
@@ -260,7 +260,7 @@ static void that_a_context_is_not_whole_outlives_its_step_and_not_its_attempt(vo
     REC(&rec, step_completed)->status = STEP_COMPLETED;
     step_notes_record(&n, &rec);
     assert_string_equal(readers(&n), "1 3");
-    assert_int_equal(step_notes_of(&n, 1)->why.len, 0);
+    assert_int_equal(note_text(step_notes_of(&n, 1)->why).len, 0);
     rec = about(REC_STEP_ASSIGNED, 3, "");
     REC(&rec, assigned)->instance.b[0] = 1;
     step_notes_record(&n, &rec);

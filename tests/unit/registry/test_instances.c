@@ -67,6 +67,24 @@ static void a_removed_slot_is_fenced_and_used_again_with_another_epoch(void **st
     registry_remove(r, s1, 5);
 }
 
+static void the_lowest_free_slot_is_used_whatever_was_freed_first(void **state)
+{
+    struct registry *r = *state;
+    const uint32_t a = add(r, "a", 1);
+    uint32_t slots[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        slots[i] = registry_register(r, a, id_of((uint8_t)(i + 1)), 1, 1);
+    }
+    registry_remove(r, slots[1], 2);
+    registry_remove(r, slots[0], 2);
+    assert_int_equal(registry_register(r, a, id_of(4), 1, 3), slots[0]);
+    assert_int_equal(registry_register(r, a, id_of(5), 1, 3), slots[1]);
+    registry_remove(r, slots[2], 4);
+    registry_remove(r, slots[0], 4);
+    assert_int_equal(registry_register(r, a, id_of(6), 1, 5), slots[0]);
+    assert_int_equal(registry_register(r, a, id_of(7), 1, 5), slots[2]);
+}
+
 static void a_full_registry_refuses_a_new_instance_but_takes_a_known_one_back(void **state)
 {
     struct registry *r = *state;
@@ -235,6 +253,7 @@ int main(void)
         RULE(the_same_id_again_fences_the_old_incarnation),
         RULE(an_instance_may_come_back_as_another_agent),
         RULE(a_removed_slot_is_fenced_and_used_again_with_another_epoch),
+        RULE(the_lowest_free_slot_is_used_whatever_was_freed_first),
         RULE(a_full_registry_refuses_a_new_instance_but_takes_a_known_one_back),
         RULE(ids_are_found_through_random_churn),
         RULE(an_instance_without_lanes_gets_no_work),

@@ -33,7 +33,7 @@ static void the_answer_is_written_out_of_all_results(void **state)
     RIG_TRACE(r, "[0] synthesis_finished ok\n"
                  "[0] plan completed/success result=9\n"
                  "[0] run done\n");
-    assert_int_equal(rig_nth(r, 0)->synthesis_usage.input_tokens, 30);
+    assert_int_equal(run_phases(rig_nth(r, 0))->synthesis.input_tokens, 30);
     assert_int_equal(rig_nth(r, 0)->usage.input_tokens, 50);
 }
 
@@ -90,7 +90,7 @@ static void without_an_answer_the_results_stand_for_themselves(void **state)
     RIG_TRACE(r, "[0] synthesis_finished without: no model\n"
                  "[0] plan completed/success\n"
                  "[0] run done\n");
-    assert_int_equal(rig_nth(r, 0)->synthesis_usage.input_tokens, 4);
+    assert_int_equal(run_phases(rig_nth(r, 0))->synthesis.input_tokens, 4);
 }
 
 static void the_time_of_the_plan_ends_the_question_and_not_the_plan(void **state)
@@ -205,8 +205,8 @@ static void a_long_sentence_is_kept_as_far_as_there_is_room(void **state)
     text[sizeof text - 1] = '\0';
     memcpy(text + RUN_END_TEXT - 1, "\xe2\x82\xac", 3); /* a euro sign over the edge */
     rig_fail(r, "A", CLASS_UNKNOWN, text);
-    assert_int_equal(rig_run(r, run)->end_text_n, RUN_END_TEXT - 1);
-    assert_memory_equal(rig_run(r, run)->end_text, text, RUN_END_TEXT - 1);
+    assert_int_equal(run_phases(rig_run(r, run))->end_text_n, RUN_END_TEXT - 1);
+    assert_memory_equal(run_phases(rig_run(r, run))->end_text, text, RUN_END_TEXT - 1);
 }
 
 static void what_is_under_way_is_stopped_before_anybody_is_asked(void **state)
@@ -293,7 +293,7 @@ static void failed_steps_are_tried_again_for_a_better_answer(void **state)
                  "[0] revised\n"
                  "[0] B2#1 started i1\n"
                  "[0] dispatch B2#1 i1/0\n");
-    assert_int_equal(rig_run(r, run)->synthesis_usage.input_tokens, 1);
+    assert_int_equal(run_phases(rig_run(r, run))->synthesis.input_tokens, 1);
     rig_ok(r, "B2");
     RIG_TRACE(r, "[0] B2#1 completed\n"
                  "[0] synthesis_started by w +60000, plan completed/success\n"
@@ -306,7 +306,7 @@ static void failed_steps_are_tried_again_for_a_better_answer(void **state)
     RIG_TRACE(r, "[0] synthesis_finished ok\n"
                  "[0] plan completed/success result=9\n"
                  "[0] run done\n");
-    assert_int_equal(rig_nth(r, 0)->synthesis_usage.input_tokens, 5);
+    assert_int_equal(run_phases(rig_nth(r, 0))->synthesis.input_tokens, 5);
     assert_int_equal(rig_nth(r, 0)->usage.input_tokens, 35);
 }
 
