@@ -73,6 +73,9 @@ static enum bt_code open_all(struct daemon *d, struct bt_error *err)
         code = link_new(d->opt->inbox, &d->link, err);
     }
     if (code == BT_OK) {
+        if (d->opt->engine.remote_url == NULL || d->opt->engine.remote_url[0] == 0) {
+            link_one_task_thread();
+        }
         link_trust(d->link, d->opt->allow_uids, d->opt->n_allow_uids);
         link_trust_followers(d->link, d->opt->n_followers);
     }

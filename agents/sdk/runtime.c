@@ -360,6 +360,9 @@ static enum bt_code open_sockets(struct runtime *rt, struct bt_error *err)
     uint32_t contexts = rt->agent_state.capacity + 1 + RUNTIME_SPARE_CONTEXTS;
     enum bt_code code = link_new(INBOX, &rt->link, err);
 
+    if (code == BT_OK && !rt->own_loop) {
+        link_one_task_thread(); /* the process is the agent's */
+    }
     if (code == BT_OK && !rt->opt->dial_in) {
         code = link_server_open(rt->link, rt->opt->listen,
                                 contexts > RUNTIME_REQUESTS ? RUNTIME_REQUESTS : contexts, &limits,

@@ -1,12 +1,13 @@
 /*
- * A lane: REQ, one pipe, one outstanding request, one aio that sends and then receives.
+ * A lane: REQ, one pipe, one outstanding request.
  *
  *      IDLE --link_lane_send--> SENDING --nng took it--> RECEIVING --reply--> done = ANSWER
  *                                  |                         `-----reset----> done = LOST
  *                                  `--never taken---------------------------> done = UNSENT
  *
- * The send's completion posts the receive. Nothing is ever cancelled, which avoids the cancel races
- * of nng (N3) and saves a cycle of the owner.
+ * A pipe that is ready takes a request at once, on the owner's thread, which then posts the receive
+ * (N31). Else `aio` waits for the pipe, and the send's completion posts the receive. Nothing is
+ * ever cancelled, which avoids the cancel races of nng (N3) and saves a cycle of the owner.
  */
 #include <nng/nng.h>
 
@@ -32,7 +33,8 @@ struct link_lane {
     struct link *link;
     struct link_lane *next;
     void *owner;
-    nng_aio *aio;
+    nng_aio *aio;  /* sends when the pipe is not ready, and receives */
+    nng_aio *fast; /* sends, or fails at once; it has no completion */
     nng_ctx ctx;
     _Atomic(enum lane_phase) phase;
     _Atomic(enum lane_done) done;
@@ -210,7 +212,21 @@ static int lane_socket(struct link_lane *lane)
     rv = rv != 0 ? rv : nng_pipe_notify(s, NNG_PIPE_EV_ADD_POST, lane_on_pipe, lane);
     rv = rv != 0 ? rv : nng_pipe_notify(s, NNG_PIPE_EV_REM_POST, lane_on_pipe, lane);
     rv = rv != 0 ? rv : nng_ctx_open(&lane->ctx, s);
+    rv = rv != 0 ? rv : nng_aio_alloc(&lane->fast, NULL, NULL);
+    if (rv == 0) {
+        nng_aio_set_timeout(lane->fast, NNG_DURATION_ZERO);
+    }
     return rv != 0 ? rv : nng_aio_alloc(&lane->aio, lane_on_aio, lane);
+}
+
+static void lane_free_aios(struct link_lane *lane)
+{
+    if (lane->fast != NULL) {
+        nng_aio_free(lane->fast);
+    }
+    if (lane->aio != NULL) {
+        nng_aio_free(lane->aio);
+    }
 }
 
 static void lane_free(struct link_lane *lane)
@@ -241,9 +257,7 @@ static enum bt_code lane_start(struct link_lane *lane, bool listen, struct bt_er
     }
     if (code != BT_OK) {
         (void)nng_close(e->socket);
-        if (lane->aio != NULL) {
-            nng_aio_free(lane->aio);
-        }
+        lane_free_aios(lane);
     }
     return code;
 }
@@ -313,6 +327,20 @@ bool link_lane_stranger(const struct link_lane *lane, uint32_t *ret_uid)
     return stranger >= 0;
 }
 
+/* True: the pipe has it, and the receive is posted. False: the pipe is not ready. */
+static bool lane_send_now(struct link_lane *lane, nng_msg *msg)
+{
+    nng_aio_set_msg(lane->fast, msg);
+    nng_ctx_send(lane->ctx, lane->fast);
+    if (nng_aio_result(lane->fast) != 0) {
+        nng_aio_set_msg(lane->fast, NULL); /* a failed send leaves us the message */
+        return false;
+    }
+    atomic_store(&lane->phase, LANE_RECEIVING);
+    nng_ctx_recv(lane->ctx, lane->aio);
+    return true;
+}
+
 enum bt_code link_lane_send(struct link_lane *lane, const void *bytes, size_t len,
                             struct bt_error *err)
 {
@@ -346,8 +374,10 @@ enum bt_code link_lane_send(struct link_lane *lane, const void *bytes, size_t le
         memcpy(nng_msg_body(msg), bytes, len);
     }
     lane->outstanding = true;
-    nng_aio_set_msg(lane->aio, msg);
-    nng_ctx_send(lane->ctx, lane->aio);
+    if (!lane_send_now(lane, msg)) {
+        nng_aio_set_msg(lane->aio, msg);
+        nng_ctx_send(lane->ctx, lane->aio);
+    }
     return BT_OK;
 }
 
@@ -401,7 +431,7 @@ static msec lane_close_task(struct helper_task *task)
     }
     nng_aio_stop(lane->aio); /* first: no callback is left that starts to receive (N22) */
     (void)nng_close(lane->endpoint.socket);
-    nng_aio_free(lane->aio);
+    lane_free_aios(lane);
     inbox_push(&l->inbox, &lane->closed_node);
     helper_counter_add(&l->closing, -1);
     return MSEC_NEVER;

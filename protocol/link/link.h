@@ -196,6 +196,14 @@ bool link_frame_split(struct str frame, struct str *ret_topic, struct str *ret_b
 BT_MUST_CHECK enum bt_code link_canary_start(msec period_ms, struct bt_error *err);
 msec link_canary_age(void);
 
+/*
+ * Lets nng run completions on one thread of this process instead of two for each processor (N30),
+ * until it ends. For a program whose every use of nng is this room's, and that computes no TLS in
+ * completions for strangers: one completion that takes long delays all. Counts once per process,
+ * not in a forked child. It cannot fail: at worst nng goes on with all its threads.
+ */
+void link_one_task_thread(void);
+
 /* Rejects addresses that must never be dialed or listened on: other schemes (N16), bad ports,
  * wildcard and link-local hosts. With loopback_only it rejects every host but 127.0.0.0/8, ::1 and
  * localhost. All rejections have the same text, so that callers cannot scan ports with it. */

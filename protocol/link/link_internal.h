@@ -85,6 +85,12 @@ void helper_counter_add(uint32_t *counter, int by);
 /* True when *counter is 0 within timeout_ms. */
 bool helper_wait_zero(const uint32_t *counter, msec timeout_ms);
 
+/* ---- tasks: the threads that run nng's completions ---- */
+
+/* n of them rest from here on. When none is left after look_ms, all go on. Owner thread, once the
+ * helper has started. */
+void tasks_rest(uint32_t n, msec look_ms);
+
 /* ---- the one pipe of a lane or sub as one atomic word, so no second pipe is admitted and no
  * transition is lost (N11, N13) ---- */
 

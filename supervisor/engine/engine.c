@@ -578,6 +578,7 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
         engine->hooks.after_commit(engine, news);
         engine_perform(engine);
     }
+    journal_copy_log(engine->journal);
     heartbeat(engine);
     return BT_OK;
 }

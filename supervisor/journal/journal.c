@@ -277,6 +277,13 @@ enum bt_code journal_commit(struct journal *j, struct bt_error *err)
     return code;
 }
 
+void journal_copy_log(struct journal *j)
+{
+    if (!j->dead && !j->dirty && j->ops->copy_log != NULL) {
+        j->ops->copy_log(j);
+    }
+}
+
 void journal_while_waiting(struct journal *j, journal_wait_fn fn, void *self)
 {
     j->waits = fn;

@@ -332,6 +332,10 @@ BT_MUST_CHECK enum bt_code journal_blob_get(struct journal *j, uint64_t id, stru
                                             struct bt_error *err);
 
 BT_MUST_CHECK enum bt_code journal_commit(struct journal *j, struct bt_error *err);
+/* To be called when the effects of a commit were performed: copies the write-ahead log into the
+ * file when it is long enough, so that nobody waits for that. Without the call the next commit does
+ * it. A failure shows at the next write. */
+void journal_copy_log(struct journal *j);
 /* Renews the lease of a store that has one, when a third of it has gone; between batches. To be
  * called before effects, and several times in a lease. BT_IO: another owns it, or nobody knows;
  * nothing that was decided may be done. */

@@ -256,19 +256,31 @@ static int wal_hook(void *self, sqlite3 *db, const char *name, int frames)
     return SQLITE_OK;
 }
 
-/* A large batch has been a pause already: the next commit copies, so that the log has at most one
- * more batch. On a disk that fills up the log is copied at once. */
+/* Agents and clients do not wait for the copy: sqlite_copy_log makes it when the effects of the
+ * commit were performed. A large batch has been a pause already: the next commit copies, so that
+ * the log has at most one more batch. On a disk that fills up the log is copied at once. */
 static void copy_log_when_due(struct sqlite_journal *s, bool large)
 {
     if (s->wal_frames < s->checkpoint_at) {
         return;
     }
-    if (large && !s->copy_put_off && !s->sql.base.storage_low) {
+    if (!s->copy_put_off && !s->sql.base.storage_low) {
         s->copy_put_off = true;
+        s->copy_was_large = large;
         return;
     }
     s->copy_put_off = false;
     (void)sqlite_checkpoint(s);
+}
+
+static void sqlite_copy_log(struct journal *j)
+{
+    struct sqlite_journal *s = sqlite_of(j);
+
+    if (s->copy_put_off && !s->copy_was_large) {
+        s->copy_put_off = false;
+        (void)sqlite_checkpoint(s);
+    }
 }
 
 static enum bt_code sqlite_commit(struct journal *j, struct bt_error *err)
@@ -332,6 +344,7 @@ static const struct journal_ops SQLITE_OPS = {
     .close = sqlite_done,
     .commit = sqlite_commit,
     .space = sqlite_space,
+    .copy_log = sqlite_copy_log,
     .scrub = sqlite_scrub,
     .size = sqlite_size,
     .backup_begin = sqlite_backup_begin,

@@ -107,6 +107,8 @@ struct journal_ops {
     enum bt_code (*hold)(struct journal *j, struct bt_error *err);
     /* Checks again whether space is short; may be NULL. */
     void (*space)(struct journal *j);
+    /* Copies the log when it is due and no batch is open; may be NULL. */
+    void (*copy_log)(struct journal *j);
     enum bt_code (*events)(struct journal *j, uint64_t from_seq, uint64_t plan_ix, uint32_t limit,
                            journal_row_fn fn, void *self, struct bt_error *err);
     enum bt_code (*last_row)(struct journal *j, uint64_t plan_ix, bool only_public,

@@ -26,7 +26,8 @@ struct sqlite_journal {
     int wal_frames;           /* after the last commit */
     int checkpoint_every;     /* frames */
     int checkpoint_at;        /* the same, or more after a checkpoint that failed */
-    bool copy_put_off;        /* the commit before was large, and left the log as it is */
+    bool copy_put_off;        /* the commit before has left the log as it is */
+    bool copy_was_large;      /* and was large: the next commit copies */
     uint64_t ballast_bytes;   /* of the log, to be allocated in advance; 0 = none */
     uint64_t reserved;        /* of them allocated */
     msec space_due;           /* when the file system is asked for its room; 0 = at every commit */

@@ -46,21 +46,69 @@ static void the_write_ahead_log_is_copied_back_and_stays_small(void **state)
     fixture_remove_tree(dir);
 }
 
-/* The size of the file after a batch with a blob of so many bytes. */
-static off_t size_after(struct journal *j, const char *dir, size_t bytes)
+static off_t file_size(const char *dir)
 {
-    static const char blob[2 * 1024 * 1024];
-    struct bt_error err;
     struct stat st;
-    uint64_t id;
     char path[96];
 
-    assert_true(bytes <= sizeof blob);
-    assert_ok(journal_blob_add(j, blob, bytes, &id, &err), err);
-    commit(j);
     (void)snprintf(path, sizeof path, "%s/journal.db", dir);
     assert_int_equal(stat(path, &st), 0);
     return st.st_size;
+}
+
+static void add_blob(struct journal *j, size_t bytes)
+{
+    static const char blob[2 * 1024 * 1024];
+    struct bt_error err;
+    uint64_t id;
+
+    assert_true(bytes <= sizeof blob);
+    assert_ok(journal_blob_add(j, blob, bytes, &id, &err), err);
+}
+
+/* The size of the file after a batch with a blob of so many bytes. */
+static off_t size_after(struct journal *j, const char *dir, size_t bytes)
+{
+    add_blob(j, bytes);
+    commit(j);
+    return file_size(dir);
+}
+
+/* The same when the effects of the commit were performed. */
+static off_t size_copied(struct journal *j, const char *dir, size_t bytes)
+{
+    (void)size_after(j, dir, bytes);
+    journal_copy_log(j);
+    return file_size(dir);
+}
+
+static void the_log_is_copied_after_the_effects_or_by_the_next_commit(void **state)
+{
+    const struct journal_options opt = {.durability = DURABILITY_PROCESS, .checkpoint_pages = 1};
+    const size_t page = 4096;
+    struct journal *j;
+    struct bt_error err;
+    off_t first;
+    char dir[64];
+
+    (void)state;
+    work_dir(dir);
+    assert_ok(journal_open_sqlite(dir, &opt, &j, &err), err);
+    first = size_copied(j, dir, 10);
+    assert_int_equal(size_after(j, dir, 8 * page), first); /* nobody waits for the copy */
+    journal_copy_log(j);
+    assert_true(file_size(dir) >= first + 8 * (off_t)page);
+    first = file_size(dir);
+    journal_copy_log(j); /* there is nothing to do */
+    assert_int_equal(file_size(dir), first);
+    assert_int_equal(size_after(j, dir, 8 * page), first);
+    add_blob(j, 8 * page);
+    journal_copy_log(j); /* a batch is open */
+    assert_int_equal(file_size(dir), first);
+    commit(j);
+    assert_true(file_size(dir) >= first + 16 * (off_t)page);
+    journal_close(j);
+    fixture_remove_tree(dir);
 }
 
 static void after_a_large_batch_the_next_commit_copies_the_log(void **state)
@@ -75,11 +123,11 @@ static void after_a_large_batch_the_next_commit_copies_the_log(void **state)
     (void)state;
     work_dir(dir);
     assert_ok(journal_open_sqlite(dir, &opt, &j, &err), err);
-    first = size_after(j, dir, 10);
-    assert_int_equal(size_after(j, dir, large), first);
+    first = size_copied(j, dir, 10);
+    assert_int_equal(size_copied(j, dir, large), first);
     assert_true(size_after(j, dir, 10) >= first + (off_t)large);
-    first = size_after(j, dir, 10);
-    assert_int_equal(size_after(j, dir, large), first);
+    first = size_copied(j, dir, 10);
+    assert_int_equal(size_copied(j, dir, large), first);
     /* Not a second time: the log would have no bound. */
     assert_true(size_after(j, dir, large) >= first + 2 * (off_t)large);
     journal_close(j);
@@ -348,6 +396,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_write_ahead_log_is_copied_back_and_stays_small),
+        cmocka_unit_test(the_log_is_copied_after_the_effects_or_by_the_next_commit),
         cmocka_unit_test(after_a_large_batch_the_next_commit_copies_the_log),
         cmocka_unit_test(a_plan_whose_state_is_missing_is_put_aside_and_the_others_go_on),
         cmocka_unit_test(of_one_deleted_plan_too_many_the_oldest_is_forgotten),
