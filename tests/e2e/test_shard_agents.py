@@ -224,13 +224,9 @@ class ShardAgents(Several):
         write(one.work)
         agent = self.by_hand(one, [a.format(work=one.work) for a in argv], BATON_SHARDS=str(SHARDS))
         log = one.work / "agent.log"
-        until(lambda: log.read_text().count("is registered") >= SHARDS, 20, "it is at every shard, of both nodes\n" + log.read_text())
-        ids = set()
-        for s in one.map():
-            agents = one.ask_at(s["control"], "agents.list")["agents"]
-            self.assertEqual([a["state"] for a in agents], ["up"])
-            ids |= {i["instanceId"] for i in agents[0]["instances"]}
-        self.assertEqual(len(ids), 1)
+        until(lambda: all([a["state"] for a in one.ask_at(s["control"], "agents.list")["agents"]] == ["up"] for s in one.map()), 20,
+              "it is at every shard, of both nodes\n" + log.read_text())
+        self.assertEqual(len({**self.instances(one), **self.instances(two)}), 1)
         plans = self.submit(one, 3, 0.3)
         self.completes(one, plans)
         self.assertEqual(set(self.began(one).values()), {1})
