@@ -211,6 +211,26 @@ class ShardAgents(Several):
         self.assertLessEqual({name for name, n in self.began(one, two).items() if n > 1}, cut)
         self.assertLessEqual(max(self.most_at_once(one).values()), PLACES)
 
+    def test_an_agent_that_cannot_read_the_state_directory_serves_all_shards(self):
+        """It is handed the address of each shard, which does not change with who starts it."""
+        plain = self.before
+        self.before = lambda node: node.config.write_text(node.config.read_text().replace("tcp://127.0.0.1:0", "tcp://127.0.0.1:auto"))
+        self.addCleanup(setattr, self, "before", plain)
+        server, (node,) = self.fleet(names=("one",), config="agents:\n  - {agentId: calc, command: ['${BATON_BIN}/baton-agent-calc'], paths: {}, network: none%s}\n"
+                                     % (", user: nobody" if os.getuid() == 0 else ""))
+        self.serves_all(node)
+        ids = set(self.instances(node))
+        self.assertEqual(len(ids), 1)
+        shard, pid = self.keeper(node)
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: self.keeper(node)[0] not in (shard, None), 5, "another shard has the agents")
+        until(lambda: len(node.leads_shards()) == SHARDS, 20, "all are led")
+        self.serves_all(node)
+        self.assertEqual(set(self.instances(node)), ids)  # adopted, not started again
+        plan = node.submit({"steps": [{"id": "a", "agentId": "calc", "skill": "evaluate", "task": "6*7", "parameters": {"expression": "6*7"}}]},
+                           sessionId=session_of(shard))
+        self.assertEqual(node.wait_plan(plan)["status"], "completed")
+
     def by_hand(self, node, argv, **env):
         with open(node.work / "agent.log", "ab") as log:
             agent = subprocess.Popen([*map(str, argv), "--state", str(node.state)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
