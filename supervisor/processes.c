@@ -1,14 +1,19 @@
 /* Between the engine, which knows instances, and the spawner, which knows processes. */
 #include "supervisor/processes.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "protocol/base/log.h"
+#include "protocol/base/shard.h"
 #include "protocol/base/utf8.h"
+#include "protocol/client/state.h"
 #include "supervisor/children.h"
+#include "supervisor/engine/ports.h"
+#include "supervisor/node/node.h"
 
 /* Texts for the core and for people: cut between characters, and a byte that is no UTF-8, as a path
  * may have, becomes '?'. */
@@ -156,10 +161,37 @@ enum bt_code processes_open(struct processes *p, struct bt_error *err)
                              err);
 }
 
+/* Where a shard of this node listens when it is led here; "" = at any port. */
+static void address_of(const struct processes *p, uint32_t shard, char ret[STATE_URL_MAX + 1])
+{
+    char url[STATE_URL_MAX + 1];
+    char dir[PATH_MAX];
+
+    (void)snprintf(dir, sizeof dir, "%.4000s/shards/%u", p->keeper->dir, shard);
+    node_url(roster_config(p->roster)->listen_control, shard, url, sizeof url);
+    ports_url(url, ports_of(dir), ret, STATE_URL_MAX + 1);
+    if (strcmp(strrchr(ret, ':'), ":0") == 0) {
+        ret[0] = 0;
+    }
+}
+
 enum bt_code processes_start(struct processes *p, struct bt_error *err)
 {
     const struct spawn_prover prover = {p, prove};
-    enum bt_code code = spawn_introduce(p->spawn, engine_control_url(p->engine), &prover, err);
+    const uint32_t shards = engine_options(p->engine)->shards;
+    char urls[SHARDS_MAX][STATE_URL_MAX + 1];
+    const char *at[SHARDS_MAX];
+    enum bt_code code;
+
+    for (uint32_t i = 0; p->keeper->dir != NULL && i < shards; i++) {
+        at[i] = urls[i];
+        address_of(p, i, urls[i]);
+        if (i == engine_options(p->engine)->shard) {
+            at[i] = engine_control_url(p->engine);
+        }
+    }
+    code = spawn_introduce(p->spawn, engine_control_url(p->engine),
+                           p->keeper->dir != NULL ? at : NULL, &prover, err);
 
     return code == BT_OK ? roster_start(p->roster, err) : code;
 }

@@ -313,6 +313,8 @@ class Control {
     const own = read("endpoints.json"), at = read("..", "..", "fleet.json")?.shards?.[this.shard];
     if (own && lives(own)) return own;
     if (at?.control && at.events && !at.remote && !at.here) return { control: at.control, elsewhere: true };
+    const handed = handover().get(`control:${this.shard}`); // the state directory cannot be read
+    if (handed) return { control: handed };
     throw new BatonError("UNAVAILABLE", `shard ${this.shard}: no node of this host leads it now`, { retryable: true });
   }
 

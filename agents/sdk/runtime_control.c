@@ -39,13 +39,18 @@ void runtime_drop_control(struct runtime *rt)
 /* A process of another user may not read the state directory: it was handed the address. */
 static bool find_daemon(struct runtime *rt, struct state_endpoints *ret)
 {
-    const char *given = handover_get(&rt->opt->handover, "control");
+    char name[32] = "control";
+    const char *given;
     struct bt_error err;
 
     *ret = (struct state_endpoints){.pid = 0};
     if (state_endpoints_read(buf_cstr(&rt->state_dir), ret, &err) == BT_OK) {
         return true;
     }
+    if (rt->opt->fleet != NULL) {
+        (void)snprintf(name, sizeof name, "control:%" PRIu32, rt->opt->shard);
+    }
+    given = handover_get(&rt->opt->handover, name);
     (void)snprintf(ret->control, sizeof ret->control, "%s", given != NULL ? given : "");
     return given != NULL;
 }

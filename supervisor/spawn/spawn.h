@@ -166,8 +166,10 @@ struct spawn_prover {
                   char ret_id[SPAWN_CREDENTIAL_BYTES], char ret_key[SPAWN_CREDENTIAL_BYTES]);
 };
 /* Where the supervisor is, for agents that cannot read the state directory, and how an agent proves
- * itself. Before spawn_set_children. BT_NOMEM. */
+ * itself. shards: the addresses of all shards of a node, in their order, "" = not known; of
+ * spawn_options.shards elements, NULL = there is one. Before spawn_set_children. BT_NOMEM. */
 BT_MUST_CHECK enum bt_code spawn_introduce(struct spawn *s, const char *control_url,
+                                           const char *const *shards,
                                            const struct spawn_prover *prover, struct bt_error *err);
 /* Differs from an earlier one when a process began, was adopted or ended since. */
 uint32_t spawn_changes(const struct spawn *s);

@@ -148,7 +148,7 @@ static enum bt_code make_env(const struct spawn *s, const struct spawn_spec *spe
         (void)snprintf(number, sizeof number, "%u", spec->capacity);
         add(&env, join(&c->arena, "BATON_CAPACITY", number, ""));
     }
-    if (s->shards > 1 && !is_shut_out(spec) && !list_has(spec->apart, "network")) {
+    if (s->shards > 1) {
         (void)snprintf(number, sizeof number, "%u", s->shards);
         add(&env, join(&c->arena, "BATON_SHARDS", number, ""));
     }
@@ -164,9 +164,10 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 }
 
 /* Leaves out PATH, HOME and LANG: a daemon that was restarted from another terminal must find its
- * agents. */
-static uint64_t hash_of(const struct spawn_spec *spec, const struct child *c)
+ * agents. And its own address, of a node with several shards: another one finds them, too. */
+static uint64_t hash_of(const struct spawn *s, const struct spawn_spec *spec, const struct child *c)
 {
+    const bool several = s->shards > 1 && s->controls != NULL;
     char numbers[96];
     uint64_t hash = 14695981039346656037u;
 
@@ -182,10 +183,12 @@ static uint64_t hash_of(const struct spawn_spec *spec, const struct child *c)
         hash = own ? hash_text(hash, c->env[i]) : hash;
     }
     for (size_t i = 0; c->handover[i] != NULL; i++) {
-        hash = hash_text(hash, c->handover[i]);
+        const bool ours = several && c->handover[i] == s->controls[0];
+        hash = ours ? hash : hash_text(hash, c->handover[i]);
     }
     for (size_t i = 0; c->apart[i] != NULL; i++) {
-        hash = hash_text(hash, c->apart[i]);
+        const bool ours = several && c->apart[i] == s->ports[0];
+        hash = ours ? hash : hash_text(hash, c->apart[i]);
     }
     (void)snprintf(numbers, sizeof numbers, "%llu %llu", (unsigned long long)spec->nofile,
                    (unsigned long long)spec->memory_bytes);
@@ -294,34 +297,51 @@ static char **copy_list(struct arena *a, const char *const *list, size_t more)
 static enum bt_code set_apart(const struct spawn *s, const struct spawn_spec *spec, struct child *c,
                               struct bt_error *err)
 {
-    const size_t n = list_length(spec->handover);
+    const size_t handed = list_length(spec->handover);
+    const size_t kept = list_length(spec->apart);
 
-    c->handover = copy_list(&c->arena, spec->handover, 1);
-    c->apart = copy_list(&c->arena, spec->apart, 1);
+    c->handover = copy_list(&c->arena, spec->handover, s->controls_n);
+    c->apart = copy_list(&c->arena, spec->apart, s->controls_n);
     if (c->handover == NULL || c->apart == NULL) {
         return err_set(err, BT_NOMEM, "agent process '%s': out of memory", spec->name);
     }
-    if (is_shut_out(spec) && s->control != NULL) {
-        c->handover[n] = s->control;
+    for (size_t i = 0; is_shut_out(spec) && i < s->controls_n; i++) {
+        c->handover[handed + i] = s->controls[i];
         c->cwd = spec->cwd != NULL ? c->cwd : "/";
     }
-    if (list_has(spec->apart, "network") && s->port != NULL) {
-        c->apart[list_length(spec->apart)] = s->port;
+    for (size_t i = 0; list_has(spec->apart, "network") && i < s->controls_n; i++) {
+        c->apart[kept + i] = s->ports[i];
     }
     return BT_OK;
 }
 
-enum bt_code spawn_introduce(struct spawn *s, const char *control_url,
+static bool add_address(struct spawn *s, const char *name, const char *url)
+{
+    const char *colon = strrchr(url, ':');
+
+    s->controls[s->controls_n] = join(&s->arena, name, url, "");
+    s->ports[s->controls_n] = colon != NULL ? join(&s->arena, "port", colon + 1, "") : NULL;
+    s->controls_n++;
+    return s->controls[s->controls_n - 1] != NULL && s->ports[s->controls_n - 1] != NULL;
+}
+
+enum bt_code spawn_introduce(struct spawn *s, const char *control_url, const char *const *shards,
                              const struct spawn_prover *prover, struct bt_error *err)
 {
-    const char *colon = strrchr(control_url, ':');
+    const size_t max = 1 + (shards != NULL ? s->shards : 0);
+    char name[NUMBER_BYTES + sizeof "control:"];
+    bool ok;
 
-    s->control = join(&s->arena, "control", control_url, "");
     s->prover = *prover;
-    s->port = colon == NULL ? NULL : join(&s->arena, "port", colon + 1, "");
-    return s->control != NULL && s->port != NULL
-               ? BT_OK
-               : err_set(err, BT_NOMEM, "out of memory for the addresses of the supervisor");
+    s->controls_n = 0;
+    s->controls = arena_alloc(&s->arena, max * sizeof *s->controls);
+    s->ports = arena_alloc(&s->arena, max * sizeof *s->ports);
+    ok = s->controls != NULL && s->ports != NULL && add_address(s, "control", control_url);
+    for (size_t i = 0; ok && i + 1 < max; i++) {
+        (void)snprintf(name, sizeof name, "control:%u", (unsigned)i);
+        ok = shards[i][0] == 0 || add_address(s, name, shards[i]);
+    }
+    return ok ? BT_OK : err_set(err, BT_NOMEM, "out of memory for the addresses of the supervisor");
 }
 
 static enum bt_code check_size(struct spawn *s, struct child *c, struct bt_error *err)
@@ -392,7 +412,7 @@ static enum bt_code fill(struct spawn *s, const struct spawn_spec *spec, struct 
     if (code != BT_OK) {
         return code;
     }
-    c->hash = hash_of(spec, c);
+    c->hash = hash_of(s, spec, c);
     return check_size(s, c, err);
 }
 

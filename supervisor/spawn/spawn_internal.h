@@ -71,8 +71,9 @@ struct found {
 struct spawn {
     struct spawn_link link;
     const char *path_first; /* in the arena, as the next two */
-    char *control;          /* control=URL */
-    char *port;             /* port=N, of the URL */
+    char **controls;        /* control=URL, control:SHARD=URL, ... */
+    char **ports;           /* port=N, of each URL */
+    size_t controls_n;
     struct spawn_prover prover;
     uint32_t changes;
     uint32_t shards;

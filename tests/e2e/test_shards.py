@@ -118,6 +118,8 @@ class Member(Node):
 
 
 class Several(BatonTest):
+    before = staticmethod(lambda node: None)  # a node starts
+
     def fleet(self, names=("one", "two"), shards=SHARDS, **kwargs):
         """The command of deploy/FLEET.md, with an address of the test's own: baton fleet init postgresql://db1,db2/baton --shards 4"""
         server = pg.Server(self)
@@ -125,6 +127,7 @@ class Several(BatonTest):
         self.fleet_verb("init", "--shards", shards)
         nodes = [Member(self, server, name, **kwargs) for name in names]
         for node in nodes:
+            self.before(node)
             node.state.mkdir(mode=0o700, exist_ok=True)
             if node is not nodes[0]:
                 shutil.copy(nodes[0].state / "token", node.state / "token")
