@@ -250,6 +250,7 @@ static enum bt_code exchange(struct bt_client *c, const struct buf *request, mse
 static enum bt_code exchange_soon(struct bt_client *c, const struct buf *request, msec deadline,
                                   struct link_msg **ret, struct str *ret_body, struct bt_error *err)
 {
+    const struct str type = doc_string(doc_get(doc_from_buf(request), STR_LIT("type")));
     const bool again =
         client_remote_several(c) && request_is_read(type) && !str_is(type, "events.read");
     enum bt_code code;
