@@ -134,7 +134,7 @@ enum bt_code pg_introduce(struct pg_journal *p, struct bt_error *err)
     char config[3 * JOURNAL_CONFIG_MAX];
     char sql[SQL_LEN];
     int64_t differs = 0;
-    enum bt_code code = p->shards > 1 ? BT_OK : introduce(p, err);
+    enum bt_code code = p->there > 1 ? BT_OK : introduce(p, err);
 
     if (code != BT_OK || p->config[0] == 0 || p->before[0] == 0 ||
         strcmp(p->before, p->node) == 0) {
@@ -278,6 +278,7 @@ enum bt_code pg_find_maps(struct pg_journal *p, struct bt_error *err)
     int64_t maps = 0;
     enum bt_code code = pg_number(p, "SELECT count(*) FROM baton.shards", &shards, err);
 
+    p->there = (uint32_t)shards;
     if (code == BT_OK && p->shards > 1 && (int64_t)p->shards != shards) {
         return err_set(err, BT_IO,
                        "the fleet has grown: it has %" PRId64 " shards, and this "
