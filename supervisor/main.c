@@ -190,6 +190,7 @@ struct shard_places {
     char control[STATE_URL_MAX + 1], events[STATE_URL_MAX + 1], remote[STATE_URL_MAX + 1];
     char map[PATH_MAX], node_dir[PATH_MAX];
     char node[JOURNAL_NODE_MAX + 1];
+    char config[CONFIG_HASH_LEN + 1];
 };
 
 static void name_node(const struct config *c, char ret[JOURNAL_NODE_MAX + 1])
@@ -208,6 +209,8 @@ static void apply_shard(const struct arguments *a, const struct config *c, struc
     const uint16_t each = (uint16_t)(lanes / (a->shards == 0 ? 1 : a->shards));
     char *cut;
 
+    config_hash(c, p->config);
+    opt->fleet.config = p->config;
     opt->engine.shards = c->fleet.url[0] == 0 ? 0 : 1;
     if (a->shards < 2) {
         return;
@@ -240,7 +243,6 @@ static void apply_shard(const struct arguments *a, const struct config *c, struc
 static int run(const struct config_request *request, const struct config *c, const char *artifacts,
                const char *token, const struct arguments *a, char **argv)
 {
-    char hash[CONFIG_HASH_LEN + 1];
     struct reload reload = {.request = request, .started = c, .live = c};
     struct daemon_options opt = {
         .engine = {.token = str_from(token),
@@ -272,10 +274,7 @@ static int run(const struct config_request *request, const struct config *c, con
                    .breaker_cooldown_ms = c->policy.breaker.cooldown_ms,
                    .breaker_cooldown_max_ms = c->policy.breaker.cooldown_max_ms,
                    .result_max = c->limits.max_result_bytes},
-        .fleet = {.url = c->fleet.url,
-                  .node = c->fleet.node,
-                  .lease_ms = (uint32_t)c->fleet.lease_ms,
-                  .config = hash},
+        .fleet = {c->fleet.url, c->fleet.node, (uint32_t)c->fleet.lease_ms},
         .artifacts = {.root = artifacts,
                       .keep_ms = c->artifacts.keep_ms,
                       .max_bytes = c->artifacts.max_bytes},
@@ -295,7 +294,6 @@ static int run(const struct config_request *request, const struct config *c, con
     struct shard_places places;
     struct bt_error err;
 
-    config_hash(c, hash);
     apply_shard(a, c, &places, &opt);
     if (children_of_config(c, &opt, &err) != BT_OK) {
         log_err("supervisor.start", "%s", err.msg);

@@ -68,7 +68,7 @@ static enum bt_code check_history(struct standby *s, const struct journal_owner 
 {
     enum bt_code code = BT_OK;
 
-    if (now->seq < s->seen_seq) {
+    if (now->seq < s->seen_seq || now->epoch < s->seen_epoch) {
         log_err("journal.rewound", "the server lacks events up to %llu",
                 (unsigned long long)s->seen_seq);
         code = journal_look_rewound(s->look, now->epoch == s->seen_epoch ? now->seq : 0,

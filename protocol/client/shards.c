@@ -19,6 +19,7 @@ enum {
     REACH_MS = 700,         /* to a shard; then its address is asked again */
     AGAIN_MS = 100,         /* while nobody leads it */
     MOVED_BYTES_MAX = 4096, /* of an answer that says so */
+    COUNT_MS = 5000,        /* before the number of shards is asked again */
     ATTEMPT_MS = 3000,      /* of a request that changes nothing, to one of several nodes */
     AWAY_BYTES_MAX = 2048,  /* of an answer that says that the storage is away */
     MAP_MS = 5000
@@ -26,6 +27,7 @@ enum {
 
 struct client_shards {
     uint32_t n; /* 0 = not asked yet */
+    msec asked_at;
     struct bt_client *of[SHARDS_MAX];
 };
 
@@ -171,7 +173,7 @@ static void forget_shard(struct bt_client *c, uint32_t shard, bool answered)
     }
 }
 
-/* Whether the answer says that the leader has lost its server: another node may lead. */
+/* Whether the answer is that the leader has lost its server: another node may lead. */
 static bool is_away(struct str bytes)
 {
     struct msg_reader r = {0};
@@ -243,26 +245,14 @@ static enum bt_code exchange(struct bt_client *c, const struct buf *request, mse
                    HOPS_MAX);
 }
 
-/* Whether the request changes nothing, so that it may be sent again. */
-static bool is_read(const struct buf *request)
-{
-    enum { OF_OBSERVER = 1, OF_SUBMITTER = 0, OF_REVIEWER = 0, OF_ADMIN = 0, OF_AGENT = 0 };
-    static const bool reads[MSG_TYPE_COUNT + 1] = {
-#define REQUEST(name, handler, answer, role, sentence) [MSG_##name] = OF_##role,
-#include "protocol/messages.def"
-    };
-
-    return reads[msg_type_from_wire(doc_string(doc_get(doc_from_buf(request), STR_LIT("type"))))];
-}
-
 /* Of several nodes: one that was cut off with the request in its hand does not answer, and another
  * one leads by then. events.read has a time of its own. */
 static enum bt_code exchange_soon(struct bt_client *c, const struct buf *request, msec deadline,
                                   struct link_msg **ret, struct str *ret_body, struct bt_error *err)
 {
+    const struct str type = doc_string(doc_get(doc_from_buf(request), STR_LIT("type")));
     const bool again =
-        client_remote_several(c) && is_read(request) &&
-        !str_is(doc_string(doc_get(doc_from_buf(request), STR_LIT("type"))), "events.read");
+        client_remote_several(c) && request_is_read(type) && !str_is(type, "events.read");
     enum bt_code code;
 
     do {
@@ -346,9 +336,14 @@ enum bt_code client_shards_count(struct bt_client *c, uint32_t *ret, struct bt_e
     enum bt_code code = BT_OK;
 
     *ret = 1;
-    if (c->pinned[0] != 0 || (c->shards != NULL && c->shards->n > 0)) {
-        *ret = c->pinned[0] != 0 ? 1 : c->shards->n;
+    if (c->pinned[0] != 0) {
         return BT_OK;
+    }
+    if (c->shards != NULL && c->shards->n > 0) { /* it may have grown; one shard does not grow */
+        *ret = c->shards->n;
+        if (*ret == 1 || clock_mono_ms() - c->shards->asked_at < COUNT_MS) {
+            return BT_OK;
+        }
     }
     (void)snprintf(path, sizeof path, "%s/fleet.json", c->dir);
     if (c->remote == NULL && access(path, F_OK) != 0) {
@@ -366,9 +361,10 @@ enum bt_code client_shards_count(struct bt_client *c, uint32_t *ret, struct bt_e
     }
     if (code == BT_OK) {
         c->shards->n = *ret;
+        c->shards->asked_at = clock_mono_ms();
     }
     buf_done(&map);
-    return code;
+    return c->shards != NULL && c->shards->n > 0 ? BT_OK : code; /* what was known stays */
 }
 
 enum bt_code bt_client_shards(struct bt_client *c, uint32_t *ret, struct bt_error *err)

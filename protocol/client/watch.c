@@ -443,10 +443,22 @@ static enum bt_code next_of_one(struct bt_watch *w, uint32_t timeout_ms, struct 
     }
 }
 
+/* A fleet may have grown: all that a new shard has is new. */
+static enum bt_code find_new_parts(struct bt_watch *w, struct bt_error *err)
+{
+    uint32_t shards = 0;
+    enum bt_code code = client_shards_count(w->client, &shards, err);
+
+    for (uint32_t i = w->parts_n; i < shards && code == BT_OK; i++) {
+        code = add_part(w, i, 0, "", err);
+    }
+    return code;
+}
+
 /* Looks at each part that has no event in hand, and is due. */
 static enum bt_code fill_parts(struct bt_watch *w, bool *ret_any, struct bt_error *err)
 {
-    enum bt_code code = BT_OK;
+    enum bt_code code = find_new_parts(w, err);
 
     *ret_any = false;
     for (uint32_t i = 0; i < w->parts_n && code == BT_OK; i++) {

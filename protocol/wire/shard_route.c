@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "protocol/base/shard.h"
+#include "protocol/wire/msg.h"
 
 static int of_key(struct str key, uint32_t shards)
 {
@@ -112,7 +113,7 @@ struct str shard_key_of_request(struct str type, struct doc body, enum shard_key
     } else if (text_at(body, "planId").len == 0) {
         key = text_at(body, "sessionId");
         *ret = SHARD_KEY_SESSION;
-        if (key.len == 0 && begins(type, "schedule.")) {
+        if (key.len == 0 && (begins(type, "schedule.") || str_is(type, "journal.import"))) {
             key = text_at(body, "name");
             *ret = SHARD_KEY_NAME;
         }
@@ -143,4 +144,15 @@ int shard_of_request(struct str type, struct doc body, uint32_t shards)
         shard = of_key(shard_key_of_request(type, body, &kind), shards);
     }
     return shard == SHARD_ANY && is_list(type) ? SHARD_ALL : shard;
+}
+
+bool request_is_read(struct str type)
+{
+    enum { OF_OBSERVER = 1, OF_SUBMITTER = 0, OF_REVIEWER = 0, OF_ADMIN = 0, OF_AGENT = 0 };
+    static const bool reads[MSG_TYPE_COUNT + 1] = {
+#define REQUEST(name, handler, answer, role, sentence) [MSG_##name] = OF_##role,
+#include "protocol/messages.def"
+    };
+
+    return reads[msg_type_from_wire(type)];
 }

@@ -505,9 +505,9 @@ struct journal_rewound {
     uint64_t kept_seq; /* the last event that is as it was; 0 = not known */
     uint64_t lost_seq; /* the last one that was acknowledged */
 };
-/* Whether the journal was rewound and no event says so yet. */
+/* Whether the journal was rewound and no event reports it yet. */
 bool journal_rewound(const struct journal *j, struct journal_rewound *ret);
-/* The event that says so is committed. */
+/* The event that reports it is committed. */
 BT_MUST_CHECK enum bt_code journal_rewound_told(struct journal *j, struct bt_error *err);
 /* From which seq on a reader must read again, whose event `seq` is another one or gone: 1 when
  * nobody knows where its history and this one part. */

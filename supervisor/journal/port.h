@@ -168,7 +168,7 @@ struct journal {
     bool storage_low;
     bool storage_full;
     bool dead;
-    struct journal_rewound rewound; /* lost_seq 0 = it was not, or an event says so */
+    struct journal_rewound rewound; /* lost_seq 0 = it was not, or an event reports it */
     uint32_t maps[JOURNAL_MAPS_MAX], maps_n;
     char note[JOURNAL_NOTE_MAX];
     struct bt_error why;   /* why it is dead */

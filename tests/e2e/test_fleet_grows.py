@@ -38,6 +38,7 @@ for name in [n for n in dir(Base) if n.startswith("test_")]:
 
 class Grows(Base):
     def test_a_fleet_grows_while_it_works(self):
+        """The command of deploy/FLEET.md: baton fleet grow --shards 8"""
         server, (one, two) = self.fleet(shards=4)
         keys = ["k%d" % n for n in range(24)]
         plans = {k: one.submit(echo(k), clientKey=k) for k in keys}

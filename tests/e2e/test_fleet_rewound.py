@@ -1,4 +1,4 @@
-"""A failover to a server that lacks acknowledged events: an event says so, and who goes on from a cursor is told."""
+"""A failover to a server that lacks acknowledged events: an event reports it, and who goes on from a cursor is told."""
 import json
 import signal
 import subprocess

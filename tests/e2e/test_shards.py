@@ -469,13 +469,48 @@ class Shards(Several):
         for i in range(8):
             self.assertEqual(baton("run", "--plan", plan_file, "--session", "t%d" % i).stdout, "here\n")
 
+    def test_an_import_goes_to_the_shards_of_its_ids(self):
+        server, (one, two) = self.fleet()
+        plans = [one.submit(echo("p%d" % i), clientKey="k%d" % i) for i in range(8)]
+        in_session = one.submit(echo("x"), sessionId="talk")
+        for plan in [*plans, in_session]:
+            one.wait_plan(plan)
+        self.assertEqual({shard_of(p) for p in plans}, set(range(SHARDS)))
+        exported = one.work / "all"
+        exported.write_text(one.cli("export", *plans, in_session))
+        for node in (one, two):
+            node.stop()
+        other, (three, four) = self.fleet(names=("three", "four"))
+        said = four.cli_any("import", exported)
+        self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
+        self.assertIn("9 plans", said.stdout)
+        for i, plan in enumerate(plans):
+            self.assertEqual(three.cli("result", plan).strip(), "p%d" % i)
+            self.assertEqual(four.submit(echo("p%d" % i), clientKey="k%d" % i), plan)  # its key is there, too
+        again = four.cli_any("import", exported)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertIn("0 plans", again.stdout)
+        for s in three.map():
+            theirs = {p["planId"] for p in three.ask_at(s["control"], "plan.list", limit=100)["plans"]}
+            self.assertEqual({shard_of(p) for p in theirs} - {s["shard"]}, set())
+        # an id whose shard is not there, and lines that are of another plan
+        line = exported.read_text().splitlines()[1]
+        odd = plans[0][:19] + "BFF" + plans[0][22:]
+        self.assertGreaterEqual(shard_of(odd), SHARDS)
+        refused = three.ask_raw("journal.import", planId=odd, lines=line.replace(plans[0], odd) + "\n")
+        self.assertEqual(refused["error"]["code"], "INVALID")
+        self.assertIn("this fleet has 4", refused["error"]["message"])
+        refused = three.ask_raw("journal.import", planId=plans[1], lines=line + "\n")
+        self.assertIn("the first one is not of", refused["error"]["message"])
+
     def test_what_several_shards_do_not_do(self):
         server, (one,) = self.fleet(names=("one",))
         self.assertIn("4 shards", self.fleet_verb("init", "--shards", "8", code=2))
         self.assertIn("expected a number from 1 to 64", self.fleet_verb("init", "--shards", "65", code=2))
-        said = one.ask_raw("journal.import", lines="")
+        said = one.ask_raw("journal.import", lines="x")
         self.assertEqual(said["error"]["code"], "INVALID", said)
-        self.assertIn("several shards", said["error"]["message"])
+        self.assertIn("planId, sessionId or name", said["error"]["message"])
+        self.assertIn("each has a directory of its own", one.cli_any("import", "x", "--artifacts", one.work / "files").stderr)
         done = subprocess.run([BIN / "batond", "--state", one.work / "none", "--shard", "1/4"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn("there is no fleet", done.stderr)

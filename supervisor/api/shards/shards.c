@@ -159,6 +159,45 @@ static enum bt_code find_older(struct engine *engine, const struct request *rq, 
     return code;
 }
 
+/* A plan is found by the shard that its id names, so it can live nowhere else. */
+static bool may_import(struct engine *engine, struct request *rq)
+{
+    const uint32_t shards = engine_options(engine)->shards;
+    const struct doc body = {rq->reader.body, rq->reader.len};
+    const struct str lines = doc_string(doc_get(body, STR_LIT("lines")));
+    const struct str plan = doc_string(doc_get(body, STR_LIT("planId")));
+    const char *end = lines.ptr != NULL ? memchr(lines.ptr, '\n', lines.len) : NULL;
+    const size_t first = end != NULL ? (size_t)(end - lines.ptr) : lines.len;
+    enum shard_key kind = SHARD_KEY_NONE;
+    struct str of = plan;
+    struct uuid id;
+
+    if (plan.len == 0) {
+        of = shard_key_of_request(rq->env.type, body, &kind);
+    }
+    if (of.len == 0) {
+        request_refuse_text(engine, rq, BT_INVALID,
+                            "planId, sessionId or name: a fleet of several shards needs one of "
+                            "them, that of the lines");
+        return false;
+    }
+    if (plan.len > 0 && lines.ptr != NULL && number_at(body, "before") == 0 &&
+        memmem(lines.ptr, first, of.ptr, of.len) == NULL) {
+        request_refuse_text(engine, rq, BT_INVALID, "lines: the first one is not of \"%.*s\"",
+                            STR_ARG(of));
+        return false;
+    }
+    if (plan.len > 0 && uuid_parse(plan, &id) && shard_of_id(id) >= shards) {
+        request_refuse_text(engine, rq, BT_INVALID,
+                            "planId: the id of plan %.*s names shard %u, and this fleet has %u: "
+                            "plans of a daemon without a fleet, or of a larger fleet, cannot live "
+                            "here",
+                            STR_ARG(plan), shard_of_id(id), shards);
+        return false;
+    }
+    return true;
+}
+
 bool shards_have(struct engine *engine, struct request *rq)
 {
     const struct engine_options *opt = engine_options(engine);
@@ -168,10 +207,7 @@ bool shards_have(struct engine *engine, struct request *rq)
     if (opt->shards < 2) {
         return true;
     }
-    if (str_is(rq->env.type, "journal.import")) {
-        request_refuse_text(engine, rq, BT_INVALID,
-                            "a fleet of several shards imports nothing: ids of plans name their "
-                            "shard");
+    if (str_is(rq->env.type, "journal.import") && !may_import(engine, rq)) {
         return false;
     }
     shard =

@@ -366,6 +366,19 @@ static enum cli_exit look_at_all(struct cli *cli, struct viewing *v, uint64_t af
                                                : CLI_OK;
 }
 
+/* What --after may be with what else was asked; prints the error and returns false. */
+static bool read_all_options(const struct cli *cli, struct viewing *v, uint64_t *after)
+{
+    if (!read_options(cli, v, after)) {
+        return false;
+    }
+    if (cli->argc == 1 && v->vector != NULL) {
+        cli_error("events: --after: of one plan give a number, got '%s'", cli_value(cli, "after"));
+        return false;
+    }
+    return true;
+}
+
 static enum cli_exit look(struct cli *cli, struct viewing *v)
 {
     struct sigaction action = {.sa_handler = on_interrupt};
@@ -378,11 +391,7 @@ static enum cli_exit look(struct cli *cli, struct viewing *v)
     uint32_t shards = 1;
     enum cli_exit code;
 
-    if (!read_options(cli, v, &after)) {
-        return CLI_USAGE;
-    }
-    if (plan_id != NULL && v->vector != NULL) {
-        cli_error("events: --after: of one plan give a number, got '%s'", cli_value(cli, "after"));
+    if (!read_all_options(cli, v, &after)) {
         return CLI_USAGE;
     }
     code = cli_connect(cli);

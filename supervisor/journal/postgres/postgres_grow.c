@@ -134,7 +134,7 @@ enum bt_code pg_introduce(struct pg_journal *p, struct bt_error *err)
     char config[3 * JOURNAL_CONFIG_MAX];
     char sql[SQL_LEN];
     int64_t differs = 0;
-    enum bt_code code = p->shards > 1 ? BT_OK : introduce(p, err);
+    enum bt_code code = p->there > 1 ? BT_OK : introduce(p, err);
 
     if (code != BT_OK || p->config[0] == 0 || p->before[0] == 0 ||
         strcmp(p->before, p->node) == 0) {
@@ -162,12 +162,14 @@ static enum bt_code check_growth(PGconn *conn, uint32_t want, int *ret_have, str
 {
     int format = 0;
     int led = 0;
+    int grown = 0;
     enum bt_code code = pg_run(conn, "SELECT format FROM baton.fleet", &format, err);
 
     code = code == BT_OK ? pg_run(conn, "SELECT count(*) FROM baton.shards", ret_have, err) : code;
     code = code == BT_OK
                ? pg_run(conn, "SELECT count(*) FROM baton.shards WHERE epoch > 0", &led, err)
                : code;
+    code = code == BT_OK ? pg_run(conn, "SELECT count(*) FROM baton.maps", &grown, err) : code;
     if (code != BT_OK) {
         return code;
     }
@@ -186,6 +188,12 @@ static enum bt_code check_growth(PGconn *conn, uint32_t want, int *ret_have, str
                        "baton fleet finalize first",
                        format);
     }
+    if (grown >= JOURNAL_MAPS_MAX) {
+        return err_set(err, BT_CONFLICT,
+                       "this fleet has grown %d times, and keys are looked up by each number: that "
+                       "is the most",
+                       grown);
+    }
     if (*ret_have == 1) {
         return err_set(err, BT_INVALID,
                        "a fleet of one shard does not grow, its daemons are no nodes: make another "
@@ -203,10 +211,12 @@ static enum bt_code fence_all(struct journal_look *l, struct bt_error *err)
     char sql[SQL_LEN];
 
     (void)snprintf(sql, sizeof sql,
-                   "WITH s AS (UPDATE baton.shards SET epoch = epoch + %d, took = pos, took_epoch "
-                   "= epoch + 1, lease_until = clock_timestamp() WHERE epoch > 0 RETURNING shard, "
-                   "owner) INSERT INTO baton.moves SELECT shard, owner, clock_timestamp() + "
-                   "interval '%" PRIu32 " milliseconds' FROM s ON CONFLICT (shard) DO UPDATE SET "
+                   "WITH old AS (SELECT shard FROM baton.shards WHERE lease_until > "
+                   "clock_timestamp()), s AS (UPDATE baton.shards SET epoch = epoch + %d, took = "
+                   "pos, took_epoch = epoch + 1, lease_until = clock_timestamp() WHERE epoch > 0 "
+                   "RETURNING shard, owner) INSERT INTO baton.moves SELECT shard, owner, "
+                   "clock_timestamp() + interval '%" PRIu32
+                   " milliseconds' FROM s JOIN old USING (shard) ON CONFLICT (shard) DO UPDATE SET "
                    "node = excluded.node, until = excluded.until",
                    MUTANT(GROWN_UNFENCED) ? 0 : 1, 2 * l->lease_ms);
     return pg_run(l->conn, sql, NULL, err);
@@ -278,6 +288,7 @@ enum bt_code pg_find_maps(struct pg_journal *p, struct bt_error *err)
     int64_t maps = 0;
     enum bt_code code = pg_number(p, "SELECT count(*) FROM baton.shards", &shards, err);
 
+    p->there = (uint32_t)shards;
     if (code == BT_OK && p->shards > 1 && (int64_t)p->shards != shards) {
         return err_set(err, BT_IO,
                        "the fleet has grown: it has %" PRId64 " shards, and this "

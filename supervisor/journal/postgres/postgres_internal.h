@@ -92,6 +92,7 @@ struct pg_journal {
     uint32_t ahead_at; /* answers of the pipeline that reads ahead; ahead_n: it is another one */
     /* ownership */
     uint32_t shard;
+    uint32_t there;  /* shards of the fleet */
     uint32_t shards; /* that the caller believes in; 0 = not said */
     char config[JOURNAL_CONFIG_MAX + 1];
     char before[PG_NODE_MAX + 1]; /* who led it before; "" = nobody */

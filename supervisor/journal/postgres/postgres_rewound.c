@@ -1,5 +1,5 @@
-/* History that a failover lost, written down by whoever sees it: an owner whose acknowledged rows are
- * not there, or a standby that had seen more. Whoever leads tells it once, with an event. */
+/* History that a failover lost, written down by whoever sees it: an owner whose acknowledged rows
+ * are not there, or a standby that had seen more. Whoever leads tells it once, with an event. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -45,6 +45,12 @@ enum cli_exit carried_begin(struct carried *c, struct cli *cli, bool out)
     if (state == NULL) {
         return CLI_USAGE;
     }
+    (void)snprintf(c->here, sizeof c->here, "%s/fleet.json", state);
+    if (access(c->here, F_OK) == 0) {
+        cli_error("--artifacts: this fleet has several shards, and each has a directory of its own "
+                  "for files: leave --artifacts out");
+        return CLI_USAGE;
+    }
     (void)snprintf(c->here, sizeof c->here, "%s/" ARTIFACT_DIR, state);
     c->from = out ? c->here : dir;
     c->to = out ? dir : c->here;

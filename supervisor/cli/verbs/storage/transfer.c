@@ -155,7 +155,8 @@ struct import {
     struct carried files;
     struct buf batch;
     uint64_t before, in_batch; /* lines of the plan or session: sent, waiting */
-    char name[96];             /* "plan ID", "session ID" or "schedule NAME" */
+    char name[160];            /* "plan ID", "session ID" or "schedule NAME" */
+    const char *key;           /* the field that has the second word */
     uint64_t plans, sessions, schedules, here, refused, damaged;
     bool checked;
 };
@@ -224,6 +225,7 @@ static enum cli_exit send_batch(struct import *m, char ret[16])
         cJSON *fields = cli_fields("lines", buf_cstr(&m->batch));
         cJSON *answer = NULL;
         (void)cJSON_AddNumberToObject(fields, "before", (double)m->before);
+        (void)cJSON_AddStringToObject(fields, m->key, strchr(m->name, ' ') + 1);
         code = cli_call(m->cli, "journal.import", fields, &answer);
         (void)snprintf(ret, 16, "%s", json_text(answer, "result", ""));
         cJSON_Delete(answer);
@@ -256,15 +258,12 @@ static void name_it(struct import *m, struct str body)
     const bool plan = export_is(body, "plan");
     const bool schedule = export_is(body, "schedule");
 
+    m->key = plan ? "planId" : schedule ? "name" : "sessionId";
     (void)snprintf(m->name, sizeof m->name, "%s %s",
                    plan       ? "plan"
                    : schedule ? "schedule"
                               : "session",
-                   json_text(tree,
-                             plan       ? "planId"
-                             : schedule ? "name"
-                                        : "sessionId",
-                             ""));
+                   json_text(tree, m->key, ""));
     cJSON_Delete(tree);
     free(text);
 }
