@@ -1,6 +1,7 @@
 """The fault matrix of a fleet: disks that are full, clocks that are set, nodes that are suspended, a server that is away for long.
 Leaders that are lost at failpoints: test_fleet_cells.py."""
 import contextlib
+import json
 import os
 import pathlib
 import shutil
@@ -10,7 +11,7 @@ import time
 
 import pg
 import test_shards
-from harness import BatonTest, children_of, main, until
+from harness import BatonTest, alive, children_of, main, until
 from test_fleet import LEASE, Node, echo, setUpModule, slow  # noqa: F401
 from test_fleet_rides import PATIENCE, Load
 
@@ -284,6 +285,33 @@ class Tree(test_shards.Shards):
         now = [int(x) for x in server.sql("SELECT epoch FROM baton.shards ORDER BY shard").split()]
         self.assertLessEqual(sum(now) - sum(epochs), 2 * len(theirs), "each goes back once: a move and a take-over")
         self.assertEqual(two.process.poll(), None)
+
+    def test_who_is_lost_in_a_move(self):
+        """The leader is stopped before it, and killed; then the node that is to have the shard is lost before it takes it."""
+        server, (one, two) = self.fleet()
+        plans = {}
+        for fault in (signal.SIGSTOP, signal.SIGKILL):
+            shard = one.leads_shards()[0]
+            key = next("k%d" % i for i in range(1000) if test_shards.shard_of_key("k%d" % i) == shard and "k%d" % i not in plans)
+            plans[key] = one.submit(echo(key), clientKey=key)
+            pid = json.loads((one.state / "shards" / str(shard) / "endpoints.json").read_text())["pid"]
+            os.kill(pid, fault)
+            self.fleet_verb("move", shard, "two")
+            until(lambda shard=shard: self.leaders()[shard] == "two", 20, "two leads it\n" + two.log())
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+            until(lambda pid=pid: not alive(pid), 20, "who led it ends\n" + one.log())
+            self.assertEqual(two.wait_plan(plans[key], 60)["status"], "completed")
+            self.assertEqual(two.submit(echo(key), clientKey=key), plans[key])
+            until(lambda: sorted(self.leaders()) == ["one", "one", "two", "two"], 60, "they are shared out again")
+            until(lambda: len(one.leads_shards()) == 2 and all(s["control"] for n in (one, two) for s in n.map()), 20, "all know all")
+        moved = one.leads_shards()[0]
+        two.process.send_signal(signal.SIGSTOP)  # it counts as alive for a while
+        self.fleet_verb("move", moved, "two")
+        two.kill9()
+        until(lambda: self.leaders() == ["one"] * 4, 20, "one leads all\n" + one.log())
+        for key, plan in plans.items():
+            self.assertEqual(one.submit(echo(key), clientKey=key), plan)
 
 
 for name in dir(test_shards.Shards):  # those are test_shards.py's

@@ -1,10 +1,10 @@
 #!/bin/sh
 # A table that names tests that are not there proves nothing: each name in backticks that reads like one must be that of a
-# function, a method or a program of the tests. The tables: the requirements, and the facts about nng and SQLite.
+# function, a method or a program of the tests. The tables: the requirements, the faults of a fleet, and the facts about nng and SQLite.
 # usage: requirements.sh ROOT
 set -eu
 cd "$1"
-tables="tests/requirements.md protocol/link/NNG.md supervisor/journal/SQLITE.md"
+tables="tests/requirements.md tests/FAULTS.md protocol/link/NNG.md supervisor/journal/SQLITE.md"
 for table in $tables; do
     [ -s "$table" ] # or there is nothing to check
 done

@@ -5,6 +5,13 @@ import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import * as restate from "@restatedev/restate-sdk";
 
+// Node.js 22 has it; Debian's may be older.
+Promise.withResolvers ??= function withResolvers() {
+  const found = {};
+  found.promise = new this((resolve, reject) => Object.assign(found, { resolve, reject }));
+  return found;
+};
+
 const SHAPES = {
   S1: { plans: 10, chain: 100, fan: 0, atATime: 1 },
   S2: { plans: 3, chain: 0, fan: 1000, atATime: 1 },
