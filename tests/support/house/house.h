@@ -79,7 +79,7 @@ struct house {
     uint32_t reads;   /* asked for since house_fail_read */
     uint32_t fail_read_at;
     uint32_t slow_us; /* that each row of a read takes */
-    bool dead; /* a cycle or a start ended with a failure, which is in why */
+    bool dead;        /* a cycle or a start ended with a failure, which is in why */
     struct bt_error why;
     const char *dir; /* of a SQLite journal; NULL = it is in memory */
 };
