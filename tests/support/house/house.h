@@ -69,6 +69,7 @@ struct house {
     struct arena arena;
     msec now, wall;
     uint64_t requests;
+    bool remote; /* requests come from another host; with the option remote_url */
     struct house_agent agents[HOUSE_AGENTS_MAX];
     uint32_t agents_n;
     /* The journal. */
