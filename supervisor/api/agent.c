@@ -124,13 +124,13 @@ static enum bt_code check_registration(struct engine *engine, const struct reque
     return check_endpoint(engine, m->endpoint, err);
 }
 
+/* Into a place that begins with zeros. */
 static void copy_text(char *to, size_t cap, struct str from)
 {
     size_t n = from.len < cap - 1 ? from.len : cap - 1;
     if (n > 0) { /* an absent text has no bytes to point to */
         memcpy(to, from.ptr, n);
     }
-    to[n] = 0;
 }
 
 static void remember_registered(struct engine *engine, struct uuid id)

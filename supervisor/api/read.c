@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/base/assert.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/suggest.h"
 #include "supervisor/api/api_internal.h"
@@ -175,18 +176,14 @@ static enum bt_code read_cursor(struct str text, uint64_t *ret, struct bt_error 
     return BT_OK;
 }
 
-/*
- * The first and the last id that begin with the text, in either case. False when no id does: it is
- * too long, or has another character than an id at its place.
- */
+/* The first and the last id that begin with the text, in either case, which has at most the length
+ * of one. False when no id does: it has another character than an id at its place. */
 static bool ids_of_prefix(struct str prefix, struct uuid *ret_first, struct uuid *ret_last)
 {
     char first[] = "00000000-0000-0000-0000-000000000000";
     char last[] = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
-    if (prefix.len > UUID_TEXT_LEN) {
-        return false;
-    }
+    ASSERT(prefix.len <= UUID_TEXT_LEN); /* as its message has it */
     memcpy(first, prefix.ptr, prefix.len);
     memcpy(last, prefix.ptr, prefix.len);
     return uuid_parse((struct str){first, UUID_TEXT_LEN}, ret_first) &&

@@ -27,7 +27,7 @@ struct link {
     struct link_limits limits[2]; /* of the server, and of the publisher */
     struct link_event *inbox;
     uint32_t first, n, cap;
-    struct link_server server;
+    struct link_server servers[2]; /* of this host, and of others */
     struct link_pub pub;
     struct link_lane *lanes[FAKE_LANES_MAX];
     uint32_t lanes_n;
@@ -65,10 +65,10 @@ static void push(struct link *l, struct link_event ev)
 
 /* ---- the test's end ---- */
 
-void fake_link_request(struct link *l, uint64_t request, const void *bytes, size_t len)
+void fake_link_request(struct link *l, bool remote, uint64_t request, const void *bytes, size_t len)
 {
     push(l, (struct link_event){.type = LINK_REQUEST,
-                                .server = &l->server,
+                                .server = &l->servers[remote ? 1 : 0],
                                 .request = request,
                                 .msg = message(bytes, len)});
 }
@@ -257,14 +257,17 @@ enum bt_code link_server_open(struct link *l, const char *url, uint32_t n,
                               const struct link_limits *lim, void *owner, struct link_server **ret,
                               struct bt_error *err)
 {
+    const bool remote = l->servers[0].link != NULL;
+    struct link_server *s = &l->servers[remote ? 1 : 0];
+
     (void)n;
     (void)owner;
     (void)err;
-    (void)url;
+    ASSERT(s->link == NULL);
     l->limits[0] = *lim;
-    l->server.link = l;
-    (void)snprintf(l->server.url, sizeof l->server.url, "%s", fake_control_url);
-    *ret = &l->server;
+    s->link = l;
+    (void)snprintf(s->url, sizeof s->url, "%s", remote ? url : fake_control_url);
+    *ret = s;
     return BT_OK;
 }
 

@@ -29,8 +29,9 @@ struct fake_frame {
     struct buf body;
 };
 
-/* A client's request arrives. */
-void fake_link_request(struct link *l, uint64_t request, const void *bytes, size_t len);
+/* A request arrives, of this host or of another one. */
+void fake_link_request(struct link *l, bool remote, uint64_t request, const void *bytes,
+                       size_t len);
 /* NULL: it was not answered yet. */
 const struct buf *fake_link_answer_to(const struct link *l, uint64_t request);
 

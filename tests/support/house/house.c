@@ -488,7 +488,7 @@ const char *house_late_answer(struct house *h)
 
 const char *house_ask_bytes(struct house *h, const char *bytes, size_t len)
 {
-    fake_link_request(h->link, ++h->requests, bytes, len);
+    fake_link_request(h->link, h->remote, ++h->requests, bytes, len);
     for (int i = 0; i < 5 && house_late_answer(h) == NULL; i++) {
         house_cycle(h);
     }

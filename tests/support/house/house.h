@@ -69,6 +69,7 @@ struct house {
     struct arena arena;
     msec now, wall;
     uint64_t requests;
+    bool remote; /* requests come from another host; with the option remote_url */
     struct house_agent agents[HOUSE_AGENTS_MAX];
     uint32_t agents_n;
     /* The journal. */
@@ -78,7 +79,8 @@ struct house {
     uint32_t fail_at; /* the write that fails; 0 = none */
     uint32_t reads;   /* asked for since house_fail_read */
     uint32_t fail_read_at;
-    bool dead; /* a cycle or a start ended with a failure, which is in why */
+    uint32_t slow_us; /* that each row of a read takes */
+    bool dead;        /* a cycle or a start ended with a failure, which is in why */
     struct bt_error why;
     const char *dir; /* of a SQLite journal; NULL = it is in memory */
 };
@@ -114,7 +116,8 @@ const char *house_ask_bytes(struct house *h, const char *bytes, size_t len);
 /* The answer to the request before, when it came later. */
 const char *house_late_answer(struct house *h);
 /* Requests come from the credential from now on: "observer", "submitter", "other" (a submitter),
- * "reviewer", "agent" (of calc) or "admin", which have the role of their name; NULL = the token.
+ * "reviewer", "agent" (of calc) or "admin", which have the role of their name, or "poor" (a
+ * submitter: four requests in a minute, one plan at a time); NULL = the token.
  * Returns the one before. */
 const char *house_as(struct house *h, const char *credential);
 /* A request without fields as the credential would send it next; for house_ask_bytes. */

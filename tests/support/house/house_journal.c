@@ -1,4 +1,5 @@
 /* The journal of the house can fail: the n-th write from now does, or the n-th read. */
+#include "protocol/base/clock.h"
 #include "tests/support/house/house_internal.h"
 
 static struct house *watched; /* one at a time: the operations have no place for it */
@@ -13,6 +14,47 @@ static bool fails(uint32_t *asked, uint32_t fail_at, const char *why, struct bt_
     return true;
 }
 
+/* A row that takes its time, for reads that go on over cycles. */
+struct slow {
+    void *self;
+    journal_plan_fn plan;
+    journal_row_fn row;
+};
+
+static void take_time(void)
+{
+    const uint64_t until = clock_mono_ns() + watched->slow_us * 1000u;
+
+    while (clock_mono_ns() < until) {
+    }
+}
+
+static bool slow_plan(const struct journal_plan *p, void *self)
+{
+    const struct slow *s = self;
+
+    take_time();
+    return s->plan(p, s->self);
+}
+
+static bool slow_row(const struct journal_row *row, void *self)
+{
+    const struct slow *s = self;
+
+    take_time();
+    return s->row(row, s->self);
+}
+
+#define SLOW_PLAN                                                                                  \
+    slow_plan, &(struct slow)                                                                      \
+    {                                                                                              \
+        .self = self, .plan = fn                                                                   \
+    }
+#define SLOW_ROW                                                                                   \
+    slow_row, &(struct slow)                                                                       \
+    {                                                                                              \
+        .self = self, .row = fn                                                                    \
+    }
 #define FAILING(name, args, names, asked, fail_at, why)                                            \
     static enum bt_code name##_or_fail args                                                        \
     {                                                                                              \
@@ -75,15 +117,15 @@ READ(plan_by_key,
 READ(plans,
      (struct journal * j, struct str status, struct str session, uint64_t before_ix, uint32_t limit,
       journal_plan_fn fn, void *self, struct bt_error *err),
-     (j, status, session, before_ix, limit, fn, self, err))
+     (j, status, session, before_ix, limit, SLOW_PLAN, err))
 READ(plans_between,
      (struct journal * j, struct uuid first, struct uuid last, uint32_t limit, journal_plan_fn fn,
       void *self, struct bt_error *err),
-     (j, first, last, limit, fn, self, err))
+     (j, first, last, limit, SLOW_PLAN, err))
 READ(jobs,
      (struct journal * j, struct str session, uint64_t before_ix, uint32_t limit,
       journal_plan_fn fn, void *self, struct bt_error *err),
-     (j, session, before_ix, limit, fn, self, err))
+     (j, session, before_ix, limit, SLOW_PLAN, err))
 READ(session,
      (struct journal * j, struct str id, struct journal_session *ret, struct bt_error *err),
      (j, id, ret, err))
@@ -108,7 +150,7 @@ READ(blob_get, (struct journal * j, uint64_t id, struct buf *out, struct bt_erro
 READ(events,
      (struct journal * j, uint64_t from_seq, uint64_t plan_ix, uint32_t limit, journal_row_fn fn,
       void *self, struct bt_error *err),
-     (j, from_seq, plan_ix, limit, fn, self, err))
+     (j, from_seq, plan_ix, limit, SLOW_ROW, err))
 READ(last_row,
      (struct journal * j, uint64_t plan_ix, bool only_public, journal_row_fn fn, void *self,
       struct bt_error *err),
@@ -116,7 +158,7 @@ READ(last_row,
 READ(replay,
      (struct journal * j, uint64_t plan_ix, struct journal_place *place, journal_row_fn fn,
       void *self, struct bt_error *err),
-     (j, plan_ix, place, fn, self, err))
+     (j, plan_ix, place, SLOW_ROW, err))
 READ(plan_owner, (struct journal * j, uint64_t ix, char *ret, size_t cap, struct bt_error *err),
      (j, ix, ret, cap, err))
 READ(turn_key,

@@ -9,9 +9,12 @@
 static const struct {
     const char *id;
     enum role role;
+    uint64_t requests, plans; /* quotas; 0 = those of its role */
 } credentials[] = {
-    {"observer", ROLE_OBSERVER}, {"submitter", ROLE_SUBMITTER}, {"other", ROLE_SUBMITTER},
-    {"reviewer", ROLE_REVIEWER}, {"agent", ROLE_AGENT},         {"admin", ROLE_ADMIN},
+    {"observer", ROLE_OBSERVER, 0, 0}, {"submitter", ROLE_SUBMITTER, 0, 0},
+    {"other", ROLE_SUBMITTER, 0, 0},   {"reviewer", ROLE_REVIEWER, 0, 0},
+    {"agent", ROLE_AGENT, 0, 0},       {"admin", ROLE_ADMIN, 0, 0},
+    {"poor", ROLE_SUBMITTER, 4, 1},
 };
 
 enum { CREDENTIALS = sizeof credentials / sizeof credentials[0] };
@@ -42,6 +45,10 @@ struct sessions *house_roles_new(struct house *h)
         memcpy(who->agents[0], "calc", 5);
         for (int q = 0; q < QUOTA_COUNT; q++) {
             who->quotas[q] = QUOTA_BY_ROLE;
+        }
+        if (credentials[i].requests > 0) {
+            who->quotas[QUOTA_REQUESTS] = credentials[i].requests;
+            who->quotas[QUOTA_PLANS] = credentials[i].plans;
         }
         key_of(i, list[i].key);
     }

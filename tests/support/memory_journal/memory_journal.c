@@ -312,4 +312,5 @@ void memory_journal_restart(struct journal *j)
     batch_rollback(memory_of(j));
     j->dead = false;
     j->boot++;
+    recent_clear(&j->recent); /* of the process that has ended */
 }

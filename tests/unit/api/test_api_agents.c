@@ -53,6 +53,32 @@ static void a_registration_names_lease_heartbeat_and_epoch(void **state)
     house_close(h);
 }
 
+/* An agent of another host dials: nobody there can be reached. */
+static void an_agent_of_another_host_dials_its_lanes(void **state)
+{
+    struct engine_options opt = house_options();
+    struct house *h;
+
+    (void)state;
+    opt.remote_url = "tls+tcp://192.0.2.1:7443";
+    opt.lane_first = 40000;
+    opt.lane_last = 40009;
+    h = house_open_with(&opt);
+    h->remote = true;
+    (void)house_as(h, "agent");
+    house_refused(h, "INVALID", "dialIn: an agent on another host dials the lanes",
+                  "agent.register", CARD "," ME "," AT ",'capacity':1,'proof':true");
+    house_says(h, reg(h, CARD "," ME ",'capacity':1,'dialIn':true,'proof':true"),
+               "ok=true; lanes.#=2");
+    h->remote = false;
+    (void)house_as(h, NULL);
+    house_says(h, house_ok(h, "agents.get", "'agentId':'calc'"),
+               "instances.#=1; instances.0.endpoint=dialIn");
+    (void)house_as(h, "agent");
+    house_says(h, reg(h, CARD "," ME "," AT ",'capacity':1,'proof':true"), "ok=true; lanes=-");
+    house_close(h);
+}
+
 /* Who looks for the process of an agent finds it by its events. */
 static void the_events_of_an_instance_have_its_process(void **state)
 {
@@ -738,6 +764,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_registration_names_lease_heartbeat_and_epoch),
+        cmocka_unit_test(an_agent_of_another_host_dials_its_lanes),
         cmocka_unit_test(the_events_of_an_instance_have_its_process),
         cmocka_unit_test(a_registration_is_refused_by_what_is_wrong_with_it),
         cmocka_unit_test(the_capacity_of_the_protocol_is_taken),

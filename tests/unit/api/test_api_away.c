@@ -24,7 +24,7 @@ static void send(struct house *h, uint64_t request, const char *type, const char
     const char *body =
         house_text(h, "{'v':1,'type':'%s','id':'q','token':'%s'%s}", type, token, more);
 
-    fake_link_request(h->link, request, body, strlen(body));
+    fake_link_request(h->link, false, request, body, strlen(body));
 }
 
 static const char *answer_to(struct house *h, uint64_t request)

@@ -56,6 +56,20 @@ static void a_role_is_read_from_its_own_name_and_from_no_other(void **state)
     assert_false(role_parse(STR_LIT("admin "), &role));
 }
 
+static void a_quota_is_read_from_its_own_name_and_from_no_other(void **state)
+{
+    enum quota quota;
+
+    (void)state;
+    for (int i = 0; i < QUOTA_COUNT; i++) {
+        assert_true(quota_parse(str_from(quota_name((enum quota)i)), &quota));
+        assert_int_equal(quota, i);
+    }
+    assert_false(quota_parse(STR_LIT("Plans"), &quota));
+    assert_false(quota_parse(STR_LIT(""), &quota));
+    assert_string_equal(quota_name(QUOTA_COUNT), "unknown");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -63,6 +77,7 @@ int main(void)
         cmocka_unit_test(an_agent_may_be_what_one_of_its_globs_fits),
         cmocka_unit_test(others_are_no_agent_whatever_their_globs),
         cmocka_unit_test(a_role_is_read_from_its_own_name_and_from_no_other),
+        cmocka_unit_test(a_quota_is_read_from_its_own_name_and_from_no_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,7 +218,7 @@ static void arrives(struct house *h, const char *type, const char *fields)
     const char *request = house_text(h, "{'v':1,'type':'%s','id':'q','token':'%s',%s}", type,
                                      HOUSE_TOKEN, house_text(h, "%s", fields));
 
-    fake_link_request(h->link, ++h->requests, request, strlen(request));
+    fake_link_request(h->link, false, ++h->requests, request, strlen(request));
 }
 
 /* The answer of the work, in the cycle of what arrives next: another step becomes due with it. */

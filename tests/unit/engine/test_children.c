@@ -240,7 +240,7 @@ static void sends(struct house *h, const char *type, const char *fields)
     const char *request =
         house_text(h, "{'v':1,'type':'%s','id':'q','token':'%s',%s}", type, HOUSE_TOKEN, fields);
 
-    fake_link_request(h->link, ++h->requests, request, strlen(request));
+    fake_link_request(h->link, false, ++h->requests, request, strlen(request));
 }
 
 /* The parent asks for a child that is there; the child ends, and another plan gets its place, in

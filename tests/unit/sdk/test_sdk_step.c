@@ -217,6 +217,11 @@ static void text_and_data_go_together_and_the_last_word_counts(void **state)
     bt_step_need_approval(s, "May I?");
     bt_step_reply_json(s, "{\"n\":1}", 7);
     expect(s, "\"result\":{\"data\":{\"n\":1}}"); /* and no text of before */
+    s = make("{}");
+    bt_step_reply_text(s, "first");
+    bt_step_fail(s, "TIMEOUT", true, "no");
+    bt_step_reply_json(s, "{\"n\":1}", 7);
+    expect(s, "\"result\":{\"data\":{\"n\":1}}");
 }
 
 static void wait_that_a_service_asks_for_goes_with_the_failure_only(void **state)
