@@ -1,14 +1,16 @@
 /*
  * A crowd of agents in one process: crowd_agents STATE FIRST N CAPACITY. Their ids are echo-FIRST
  * and so on; each is an instance of its own, with a loop, session and lanes of the SDK. One thread
- * waits for all of them. It ends by a signal.
+ * waits for all of them. It ends by a signal, or with the process that started it.
  */
 #include <baton/agent.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 enum { ECHO_BYTES = 256, READY_MAX = 64 };
@@ -68,6 +70,7 @@ int main(int argc, char **argv)
         (void)fputs("usage: crowd_agents STATE FIRST N CAPACITY\n", stderr);
         return 2;
     }
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     raise_open_files();
     for (long i = 0; i < strtol(argv[3], NULL, 10); i++) {
         if (!start(poll, argv[1], strtol(argv[2], NULL, 10) + i, argv[4])) {
