@@ -118,7 +118,8 @@ struct bt_agent_def {
  * Environment: BATON_STATE, BATON_SETTINGS (JSON text), BATON_AGENT_ID, BATON_INSTANCE_ID,
  * BATON_CAPACITY. An argument overrides the environment.
  * Call it first in main(), before any thread exists: it blocks signals. Call it at most once per
- * process.
+ * process. nng's completions run on one thread of the process then: a handler that uses nng itself
+ * must not block in a callback of nng.
  */
 BT_API int bt_agent_main(const struct bt_agent_def *def, int argc, char **argv);
 
