@@ -134,7 +134,7 @@ enum mutant {
     MUTANT_CALLS_WHILE_PAUSED,      /* 122: calls begin while the plan is paused */
     MUTANT_LATE_BEFORE_CALLS,       /* 123: a late result of an attempt before the calls counts */
     MUTANT_READ_ONLY_ENDS = 128,    /* pg 128: a server that takes no writes ends the owner */
-    MUTANT_LEASE_FOR_EVER,          /* pg 129: a clock that was put back keeps a lost owner's lease */
+    MUTANT_LEASE_FOR_EVER,          /* pg 129: the lease of a lost owner ends in an hour */
     MUTANT_OUTCOME_BY_SELECT = 130, /* pg 130: a lost commit is looked for, not fenced */
     MUTANT_RIDE_TAKES_ANY,          /* pg 131: who connects again takes what another owns */
     MUTANT_SHARE_IGNORED = 136,     /* pg 136: a node takes what it finds, also beyond its share */
