@@ -140,13 +140,13 @@ enum mutant {
     MUTANT_GROWN_UNFENCED,           /* pg 126: a fleet grows, and its leaders keep their epochs */
     MUTANT_FINALIZED_FOR_SOME,       /* pg 127: the format rises although one does not know it */
     MUTANT_READ_ONLY_ENDS = 128,     /* pg 128: a server that takes no writes ends the owner */
-    MUTANT_LEASE_FOR_EVER, /* pg 129: a clock that was put back keeps a lost owner's lease */
-    MUTANT_OUTCOME_BY_SELECT = 130, /* pg 130: a lost commit is looked for, not fenced */
-    MUTANT_RIDE_TAKES_ANY,          /* pg 131: who connects again takes what another owns */
-    MUTANT_SHARE_IGNORED = 136,     /* pg 136: a node takes what it finds, also beyond its share */
-    MUTANT_MOVE_UNFENCED,           /* pg 137: a shard that moves keeps its epoch */
-    MUTANT_MOVE_FOR_ANYBODY,        /* pg 138: whoever comes first takes a shard that moves */
-    MUTANT_BLOBS_OF_NO_SHARD,       /* pg 139: the ids of blobs of all shards begin at 1 */
+    MUTANT_LEASE_FOR_EVER,           /* pg 129: the lease of a lost owner ends in an hour */
+    MUTANT_OUTCOME_BY_SELECT = 130,  /* pg 130: a lost commit is looked for, not fenced */
+    MUTANT_RIDE_TAKES_ANY,           /* pg 131: who connects again takes what another owns */
+    MUTANT_SHARE_IGNORED = 136,      /* pg 136: a node takes what it finds, also beyond its share */
+    MUTANT_MOVE_UNFENCED,            /* pg 137: a shard that moves keeps its epoch */
+    MUTANT_MOVE_FOR_ANYBODY,         /* pg 138: whoever comes first takes a shard that moves */
+    MUTANT_BLOBS_OF_NO_SHARD,        /* pg 139: the ids of blobs of all shards begin at 1 */
     MUTANT_COUNT
 };
 
