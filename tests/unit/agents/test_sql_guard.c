@@ -202,6 +202,10 @@ static void execute_tells_what_it_changed(void **state)
     steps_expect(
         sql_run(sql_execute, sql_writer, "INSERT INTO t(b) VALUES (1), (2) RETURNING a", ""),
         "\"changes\":2,\"columns\":[\"a\"],\"types\":{\"a\":\"integer\"},\"rows\":[[1],[2]]");
+    steps_expect(sql_run(sql_execute, sql_writer, "UPDATE t SET b = b RETURNING a", ""),
+                 "\"text\":\"2 rows changed\\n\\n| a |\\n| ---: |\\n| 1 |\\n| 2 |\\n\\n2 rows\"");
+    steps_expect(sql_run(sql_execute, sql_writer, "UPDATE t SET b = b WHERE a = 1", ""),
+                 "\"text\":\"1 row changed\"");
     steps_expect(sql_run(sql_execute, sql_reader, "UPDATE t SET b = b RETURNING a", ""),
                  "\"class\":\"PERMISSION_DENIED\"");
     steps_expect(sql_run(sql_execute, sql_writer, "UPDATE t SET b = b RETURNING a", ",\"limit\":1"),
