@@ -13,7 +13,7 @@
 #include "protocol/limits.h"
 
 enum {
-    LOOK_MS = 50,
+    LOOK_MS = 250,
     PATH_BYTES = 4096 + 32,
     LINE_BYTES = UUID_TEXT_LEN + LIMIT_ID_BYTES + 2,
     LIST_BYTES = 2 * LIMIT_INSTANCES * LINE_BYTES
@@ -111,7 +111,19 @@ void keeper_write(const struct keeper *k, struct str lines)
     }
 }
 
-static uint32_t parse(const char *text, const struct process_keys *keys, struct credential *at)
+static size_t lines_of(const char *text)
+{
+    size_t n = 0;
+
+    while ((text = strchr(text, '\n')) != NULL) {
+        text++;
+        n++;
+    }
+    return n;
+}
+
+static uint32_t parse(const char *text, const struct process_keys *keys, struct credential *at,
+                      size_t max)
 {
     char instance[UUID_TEXT_LEN + 1];
     char agent[LIMIT_ID_BYTES + 1];
@@ -119,7 +131,7 @@ static uint32_t parse(const char *text, const struct process_keys *keys, struct 
     int used;
 
     _Static_assert(UUID_TEXT_LEN == 36 && LIMIT_ID_BYTES == 64, "the widths below");
-    while (n < 2 * LIMIT_INSTANCES && sscanf(text, "%36s %64s%n", instance, agent, &used) == 2) {
+    while (n < max && sscanf(text, "%36s %64s%n", instance, agent, &used) == 2) {
         text += used;
         n += process_credential(keys, str_from(instance), str_from(agent), &at[n]);
     }
@@ -147,19 +159,19 @@ bool keeper_read(struct keeper *k, const struct process_keys *keys, struct crede
     }
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     text = malloc((size_t)now.st_size + 1);
-    *ret = calloc(2 * LIMIT_INSTANCES, sizeof **ret);
     got = fd >= 0 && text != NULL ? read(fd, text, (size_t)now.st_size) : -1;
     if (fd >= 0) {
         (void)close(fd);
     }
-    if (got < 0 || *ret == NULL) {
-        free(text);
-        free(*ret);
-        return false;
+    *ret = NULL;
+    if (got >= 0) {
+        text[got] = 0;
+        *ret = calloc(lines_of(text) + 1, sizeof **ret);
     }
-    text[got] = 0;
-    k->seen = now;
-    *ret_n = parse(text, keys, *ret);
+    if (*ret != NULL) {
+        k->seen = now;
+        *ret_n = parse(text, keys, *ret, lines_of(text));
+    }
     free(text);
-    return true;
+    return *ret != NULL;
 }

@@ -67,10 +67,10 @@ static void of_several_one_has_them_and_then_the_next(void **state)
     assert_true(keeper_take(&a, 100, &taken));
     assert_false(taken); /* only the first time */
     assert_false(keeper_take(&b, 100, &taken));
-    assert_int_equal(b.look_at, 150);
+    assert_int_equal(b.look_at, 350);
     (void)close(a.lock); /* its process ends */
-    assert_false(keeper_take(&b, 149, &taken));
-    assert_true(keeper_take(&b, 150, &taken));
+    assert_false(keeper_take(&b, 349, &taken));
+    assert_true(keeper_take(&b, 350, &taken));
     assert_true(taken);
     (void)close(b.lock);
 }
