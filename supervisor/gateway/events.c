@@ -254,11 +254,17 @@ void stream_begin(struct http *h)
     if (!read_asked(h, &a)) {
         return;
     }
+    if (plan_of(h).len == 0 && upstream_shards(h->s->up) > 1) {
+        http_refuse(h, BT_UNAVAILABLE, 501, "",
+                    "this fleet has several shards, and the gateway has no events of all of them: "
+                    "read those of a plan at /v1/plans/ID/events, or all with `baton events`");
+        return;
+    }
     if (a.page) {
         ask_page(h, &a);
         return;
     }
-    st = stream_new(h);
+    st = stream_new(h, plan_of(h));
     if (st == NULL) {
         http_refuse(h, BT_NOMEM, 0, "", "out of memory for a stream");
         return;

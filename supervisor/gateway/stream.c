@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "protocol/base/shard.h"
 #include "supervisor/gateway/stream_internal.h"
 
 enum {
@@ -426,6 +427,7 @@ static void read_live(struct feed *f, msec now)
     doc_put_cstr(&fields, "waitMs");
     doc_put_u64(&fields, LIVE_WAIT_MS);
     spec.fields = doc_from_buf(&fields);
+    spec.to_shard = f->shard + 1;
     if (caller_call(f->of, &spec, now, &f->call, &err) != BT_OK) {
         f->again = now + AGAIN_MS;
     }
@@ -434,9 +436,9 @@ static void read_live(struct feed *f, msec now)
 
 /* ---- its life ---- */
 
-static struct feed *feed_of(struct caller *c)
+static struct feed *feed_of(struct caller *c, uint32_t shard)
 {
-    void **slot = caller_slot(c);
+    void **slot = caller_slot(c, shard);
     struct feed *f = *slot;
 
     if (f == NULL) {
@@ -444,19 +446,29 @@ static struct feed *feed_of(struct caller *c)
         *slot = f;
         if (f != NULL) {
             f->of = c;
+            f->shard = shard;
         }
     }
     return f;
 }
 
-struct stream *stream_new(struct http *h)
+/* The shard of the plan; 0 without a fleet of several. */
+static uint32_t shard_of_plan(const struct http *h, struct str plan_id)
+{
+    const uint32_t shards = upstream_shards(h->s->up);
+    struct uuid id;
+
+    return shards > 1 && uuid_parse(plan_id, &id) ? shard_of_id(id) % shards : 0;
+}
+
+struct stream *stream_new(struct http *h, struct str plan_id)
 {
     struct stream *st = calloc(1, sizeof *st);
 
     if (st == NULL) {
         return NULL;
     }
-    st->feed = feed_of(h->caller);
+    st->feed = feed_of(h->caller, shard_of_plan(h, plan_id));
     if (st->feed == NULL) {
         free(st);
         return NULL;
@@ -496,7 +508,7 @@ void stream_free(struct stream *st)
             call_abandon(f->call);
         }
         ring_reset(&f->ring, 0);
-        *caller_slot(f->of) = NULL;
+        *caller_slot(f->of, f->shard) = NULL;
         free(f);
     }
     buf_done(&st->out);

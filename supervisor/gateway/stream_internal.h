@@ -14,6 +14,7 @@ enum stream_state { BEGINS, CATCHES_UP, FOLLOWS, FINISHES, ENDS };
 struct feed {
     struct ring ring;
     struct caller *of;
+    uint32_t shard;
     uint32_t users, followers;
     struct call *call;
     msec again; /* not before */
@@ -53,7 +54,7 @@ struct stream {
 /* Its connection goes on, when it is asleep. */
 void stream_wake(struct stream *st);
 /* NULL: out of memory. */
-struct stream *stream_new(struct http *h);
+struct stream *stream_new(struct http *h, struct str plan_id);
 /* Asks for the next page; when that fails at the beginning, the refusal is the answer. */
 void stream_read_page(struct stream *st);
 #endif
