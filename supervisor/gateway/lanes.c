@@ -18,7 +18,7 @@ static void retire(struct lane *lane)
 
 void lanes_retire(struct caller *c)
 {
-    for (uint32_t i = 0; i < CALLER_LANES_MAX; i++) {
+    for (uint32_t i = 0; i < lanes_max(c->up); i++) {
         struct call *call = c->lanes[i].call;
         retire(&c->lanes[i]);
         if (call != NULL) {
@@ -185,7 +185,7 @@ static bool pump(struct caller *c, uint32_t most, struct call **at, bool *ret_se
 void lanes_pump(struct caller *c, msec now)
 {
     /* a stranger has one lane: nothing else is sent before it has proved itself */
-    const uint32_t most = c->proved ? CALLER_LANES_MAX : 1;
+    const uint32_t most = c->proved ? lanes_max(c->up) : 1;
 
     for (struct call **at = &c->first; *at != NULL;) {
         bool sent = false;
@@ -205,7 +205,7 @@ void lanes_give_up(struct lane *lane)
 
 void lanes_tidy(struct caller *c, msec now)
 {
-    for (uint32_t i = 0; i < CALLER_LANES_MAX; i++) {
+    for (uint32_t i = 0; i < lanes_max(c->up); i++) {
         struct lane *lane = &c->lanes[i];
         if (lane->link == NULL || lane->call != NULL) {
             continue;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "protocol/base/shard.h"
-#include "supervisor/gateway/stream_internal.h"
+#include "supervisor/gateway/merged.h"
 
 enum {
     PAGE_EVENTS = 500,
@@ -81,26 +81,26 @@ static bool takes(struct stream *st, const struct ring_event *e)
     return wants(st, e);
 }
 
-static struct str bytes_of(const struct stream *st, const struct ring_event *e)
-{
-    return st->ndjson ? ring_line(e) : ring_sse(e);
-}
-
 static void put_event(struct stream *st, const struct ring_event *e)
 {
     if (!takes(st, e)) {
+        return;
+    }
+    if (st->part_of != NULL) {
+        merged_put(st, e);
         return;
     }
     if (st->view != NULL) {
         view_event(st, e);
         return;
     }
-    buf_add_str(&st->out, bytes_of(st, e));
+    buf_add_str(&st->out, (st->ndjson ? ring_line(e) : ring_sse(e)));
 }
 
+/* Bytes that wait to be taken; a part waits for its whole. */
 static size_t waiting(const struct stream *st)
 {
-    return st->out.len - st->out_at;
+    return st->part_of != NULL ? waiting(st->part_of) : st->out.len - st->out_at;
 }
 
 /* From the ring into the answer: whole events, as many as fit. A stream that keeps up has no bytes
@@ -112,7 +112,7 @@ static size_t take_ring(struct stream *st, char *to, size_t max)
     size_t n = 0;
 
     while (!st->plan_over && (e = ring_get(ring, st->place)) != NULL) {
-        const struct str bytes = bytes_of(st, e);
+        const struct str bytes = (st->ndjson ? ring_line(e) : ring_sse(e));
         if (bytes.len > max - n) {
             break;
         }
@@ -133,7 +133,7 @@ static void follow(struct stream *st)
 
     if (st->place < ring->first) {
         /* it was too slow: it comes back with Last-Event-ID; a view reads pages again */
-        st->state = st->view != NULL ? CATCHES_UP : ENDS;
+        st->state = st->view != NULL || st->part_of != NULL ? CATCHES_UP : ENDS;
         return;
     }
     while (!st->plan_over && !st->held && waiting(st) < OUT_FILL &&
@@ -293,6 +293,10 @@ static void on_page(void *self, const struct reply *reply)
     uint64_t last;
 
     st->call = NULL;
+    if (st->state == BEGINS && st->part_of != NULL) {
+        merged_part_begins(st, reply);
+        return;
+    }
     if (!reply->ok) {
         if (st->state == BEGINS) {
             http_problem(h, &reply->problem);
@@ -452,8 +456,7 @@ static struct feed *feed_of(struct caller *c, uint32_t shard)
     return f;
 }
 
-/* The shard of the plan; 0 without a fleet of several. */
-static uint32_t shard_of_plan(const struct http *h, struct str plan_id)
+uint32_t stream_shard(const struct http *h, struct str plan_id)
 {
     const uint32_t shards = upstream_shards(h->s->up);
     struct uuid id;
@@ -461,14 +464,14 @@ static uint32_t shard_of_plan(const struct http *h, struct str plan_id)
     return shards > 1 && uuid_parse(plan_id, &id) ? shard_of_id(id) % shards : 0;
 }
 
-struct stream *stream_new(struct http *h, struct str plan_id)
+struct stream *stream_new(struct http *h, uint32_t shard)
 {
     struct stream *st = calloc(1, sizeof *st);
 
     if (st == NULL) {
         return NULL;
     }
-    st->feed = feed_of(h->caller, shard_of_plan(h, plan_id));
+    st->feed = feed_of(h->caller, shard);
     if (st->feed == NULL) {
         free(st);
         return NULL;
@@ -492,6 +495,9 @@ void stream_free(struct stream *st)
         return;
     }
     f = st->feed;
+    if (st->merged != NULL) {
+        merged_free(st);
+    }
     leave(st, ENDS);
     if (st->view != NULL) {
         st->view->gone(st, st->finishing && st->h->state == HTTP_ANSWERED && waiting(st) == 0);
@@ -534,6 +540,11 @@ static bool is_running(const struct stream *st)
 
 static void run(struct stream *st, msec now)
 {
+    if (st->merged != NULL) {
+        merged_run(st);
+        heartbeat(st, now);
+        return;
+    }
     if (st->state == CATCHES_UP && st->call == NULL && st->again <= now &&
         waiting(st) < (st->quiet ? OUT_MAX : OUT_FILL)) {
         stream_read_page(st);
@@ -542,7 +553,7 @@ static void run(struct stream *st, msec now)
         leave(st, last_state(st));
         stream_wake(st);
     }
-    if (st->state == FOLLOWS && st->quiet) {
+    if (st->state == FOLLOWS && (st->quiet || st->part_of != NULL)) {
         follow(st);
         if (st->state != FOLLOWS) {
             st->feed->followers--;

@@ -474,7 +474,7 @@ static void expire(struct caller *c, msec now)
                       ? "the daemon takes no request of this sender; see: baton doctor"
                       : "no daemon runs here; start one with: baton up");
     }
-    for (uint32_t i = 0; i < CALLER_LANES_MAX; i++) {
+    for (uint32_t i = 0; i < lanes_max(c->up); i++) {
         struct call *call = c->lanes[i].call;
         if (call != NULL && call->deadline <= now) {
             lanes_give_up(&c->lanes[i]);

@@ -20,11 +20,11 @@
 enum {
     CALLERS_MAX = 128,        /* who have a lane or a session at a time */
     CALLERS_STRANGE_MAX = 16, /* of them, who have not proved themselves */
-    CALLER_LANES_MAX = 8,
-    CALLER_WAITS_MAX = 4,    /* of the lanes, for calls that wait for events */
-    CALLER_CALLS_MAX = 2048, /* calls that are out or wait for a lane */
-    CALL_MS = 30000,         /* for an answer */
-    FAILURES_MAX = 10,       /* of strangers, in */
+    CALLER_LANES_MAX = 8,     /* with several shards: and two for each */
+    CALLER_WAITS_MAX = 4,     /* of the lanes, for calls that wait for events */
+    CALLER_CALLS_MAX = 2048,  /* calls that are out or wait for a lane */
+    CALL_MS = 30000,          /* for an answer */
+    FAILURES_MAX = 10,        /* of strangers, in */
     FAILURES_MS = 10000
 };
 

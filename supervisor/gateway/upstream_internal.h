@@ -45,7 +45,7 @@ struct caller {
     uint8_t key[AUTH_KEY_BYTES];
     bool proved, refused;
     uint32_t refs, calls_n, waits_n;
-    struct lane lanes[CALLER_LANES_MAX];
+    struct lane lanes[CALLER_LANES_MAX + 2 * SHARDS_MAX];
     struct call *first, *last; /* that wait for a lane */
     msec used;
     void *slots[SHARDS_MAX];
@@ -68,6 +68,11 @@ struct upstream {
     bool work; /* something was queued since the last run */
 };
 
+/* Places of lanes that a caller uses. */
+static inline uint32_t lanes_max(const struct upstream *u)
+{
+    return CALLER_LANES_MAX + (u->fleet.shards > 1 ? 2 * u->fleet.shards : 0);
+}
 /* Sends what waits of a caller, over its lanes; dials when one more is needed. */
 void lanes_pump(struct caller *c, msec now);
 void lanes_on_event(struct upstream *u, struct link_event *ev, msec now);

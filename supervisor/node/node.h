@@ -18,8 +18,9 @@
 struct node_options {
     const char *state_dir;
     const char *fleet_url;
-    const char *name;   /* of this node; not empty */
-    const char *remote; /* listen.remote, of shard 0; "" = none */
+    const char *name;           /* of this node; not empty */
+    const char *remote;         /* listen.remote, of shard 0; "" = none */
+    const char *const *gateway; /* its command, absolute; NULL = none */
     uint32_t lease_ms;
     uint32_t shards; /* more than 1 */
     int ready_fd;    /* gets "ready\n" when every shard is led by someone; -1 = none */

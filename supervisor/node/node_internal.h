@@ -25,6 +25,7 @@ struct node {
     int signals;
     struct uuid instance;
     struct node_child children[SHARDS_MAX];
+    struct node_child gateway;
     struct journal_look *look; /* NULL: the server is to be reached again */
     struct journal_shard shards[SHARDS_MAX];
     struct journal_node nodes[NODES_MAX];

@@ -1,13 +1,20 @@
 #!/usr/bin/env python3
 """HTTP over a fleet of several shards: requests go where their plan is, lists are of all shards, streams go on when a node is lost."""
+import json
+import os
+import random
+import signal
 import threading
+import time
+import urllib.request
 
 import gateway
 import pg
 from gateway import Events, Gateway
-from harness import main, until
+from harness import EXEC, main, until
 from test_fleet import echo, slow
 from test_shards import SHARDS, Fleets, shard_of, shard_of_key
+from test_webhooks import NEAR, Receiver
 
 
 def setUpModule():
@@ -19,6 +26,22 @@ def key_of_shard(shard):
     return next("k%d" % i for i in range(1000) if shard_of_key("k%d" % i) == shard)
 
 
+class Vectors(Events):
+    """Its events are (id, object): the id is a vector."""
+
+    def __iter__(self):
+        id_ = None
+        try:
+            for line in self.answer:
+                line = line.decode().rstrip("\n")
+                if line.startswith("id: "):
+                    id_ = line[4:]
+                elif line.startswith("data: "):
+                    yield id_, json.loads(line[6:])
+        except (OSError, ValueError):
+            return
+
+
 class Http(Fleets):
     def setUp(self):
         _, (self.one, self.two) = self.fleet()
@@ -26,8 +49,14 @@ class Http(Fleets):
 
     def submit(self, plan, **fields):
         answer = self.g.ask("POST", "/v1/plans", {"plan": plan, **fields})
-        self.assertEqual(answer.status, 201 if answer.status == 201 else 200, answer)
+        self.assertIn(answer.status, (200, 201), answer)
         return answer.json["planId"]
+
+    def submit_to(self, shard, plan):
+        """By its key."""
+        self.keys = getattr(self, "keys", 0) + 1
+        key = next("%d.%d" % (self.keys, i) for i in range(10000) if shard_of_key("%d.%d" % (self.keys, i)) == shard)
+        return self.submit(plan, clientKey=key)
 
     def ended(self, plan):
         def view():
@@ -58,8 +87,15 @@ class Http(Fleets):
         self.assertEqual((sorted(p["planId"] for p in found), missing), (sorted(plans), []))
         same = [self.g.ask("POST", "/v1/plans", {"plan": echo("once")}, Idempotency_Key="once").json["planId"] for _ in range(3)]
         self.assertEqual((len(set(same)), shard_of(same[0])), (1, shard_of_key("once")))
-        self.assertEqual(self.g.ask("GET", "/v1/plans/%s" % "0" * 36).status, 404)
-        self.assertEqual(self.g.ask("GET", "/v1/events", Accept="text/event-stream").status, 501)
+        self.assertEqual(self.g.ask("GET", "/v1/plans/" + "0" * 36).status, 404)
+        for plan in plans[:SHARDS]:
+            task = self.g.ask("POST", "/a2a", {"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": plan}}).json
+            self.assertEqual(task["result"]["status"]["state"], "TASK_STATE_COMPLETED", task)
+        for path, more in (("/v1/events", {"Accept": "application/json"}), ("/v1/events?vocabulary=ai-sdk", {"Accept": "text/event-stream"})):
+            self.assertEqual(self.g.ask("GET", path, **more).status, 501)
+        for vector in ("7", "S9=1", "S0", "S0=x", "S1=1;;"):
+            self.assertEqual(self.g.ask("GET", "/v1/events", Accept="text/event-stream", Last_Event_ID=vector).status, 400, vector)
+        self.assertEqual(self.g.ask("GET", "/v1/events", Accept="text/event-stream", Last_Event_ID="S0=999999").status, 400)
 
     def test_a_stream_of_a_plan_has_all_its_events_over_a_lost_node(self):
         shards = self.two.leads_shards()
@@ -99,6 +135,126 @@ class Http(Fleets):
             self.assertEqual([e["seq"] for e in found[shard]], [e["seq"] for e in events[:upto]], "shard %d" % shard)
         until(lambda: self.g.ask("GET", "/v1/plans").json["missingShards"] == [], 30, "nothing is missing any more")
         self.assertEqual(len(self.listed("/v1/plans?limit=2", "plans")[0]), SHARDS)
+
+    def events_of(self, shard):
+        control = next(s["control"] for s in self.one.map() if s["shard"] == shard)
+        found, seq = [], 1
+        while True:
+            page = self.one.ask_at(control, "events.read", fromSeq=seq, limit=1000)
+            found += page["events"]
+            if page["nextSeq"] > page["lastSeq"]:
+                return found
+            seq = page["nextSeq"]
+
+    def test_all_events_have_no_gap_and_no_double_over_cuts_and_a_lost_node(self):
+        rng = random.Random(os.environ.get("BATON_SEED"))
+        stop, got, cuts = threading.Event(), [], [0]
+
+        def follow():
+            vector = "0"
+            while not stop.is_set():
+                try:
+                    stream = Vectors(self.g, "/v1/events", timeout=20, Last_Event_ID=vector)
+                    if stream.answer.status != 200:
+                        time.sleep(0.2)
+                        continue
+                    cut = rng.randrange(5, 60)
+                    for n, (id_, data) in enumerate(stream):
+                        got.append((data["shard"], data["seq"]))
+                        vector = id_
+                        if n == cut or stop.is_set():
+                            break
+                    stream.close()
+                    cuts[0] += 1
+                except OSError:
+                    pass
+        reader = threading.Thread(target=follow)
+        reader.start()
+        plans = [self.submit(echo("n%d" % i)) for i in range(12)]
+        until(lambda: len(got) > 50, 30, "events come")
+        self.two.kill9()
+        self.g.kill9()
+        self.g.start()
+        for i in range(12):
+            until(lambda i=i: self.g.ask("POST", "/v1/plans", {"plan": echo("m%d" % i)}, Idempotency_Key="m%d" % i, timeout=60).status in (200, 201), 60, "a plan")
+        for plan in plans:
+            self.ended(plan)
+        last = self.submit(echo("last"))
+        self.ended(last)
+        until(lambda: all(s["here"] and s["control"] for s in self.one.map()), 30, "one serves all")
+        wanted = {(s, e["seq"]) for s in range(SHARDS) for e in self.events_of(s)}
+        until(lambda: wanted <= set(got), 60, lambda: "all events: %s" % sorted(wanted - set(got)))
+        stop.set()
+        self.submit(echo("wakes the reader"))
+        reader.join(30)
+        self.assertEqual(len(got), len(set(got)), "none comes twice")
+        for shard in range(SHARDS):
+            seqs = [seq for s, seq in got if s == shard]
+            self.assertEqual(seqs, list(range(1, len(seqs) + 1)), "shard %d" % shard)
+        self.assertGreater(cuts[0], 3)
+
+    def test_a_webhook_gets_each_event_of_all_shards_in_order_over_a_lost_node(self):
+        self.g.process.terminate()
+        self.g.process.wait(10)
+        self.g.args = NEAR
+        self.g.start()
+        receiver = Receiver(self, self.one.work)
+        self.one.cli("webhook", "put", "ops", "--url", receiver.url, "--from", "1")
+        plans = [self.submit_to(i % SHARDS, echo("n%d" % i)) for i in range(8)]
+        until(lambda: len(receiver.got()) > 20, 30, "events come")
+        self.two.kill9()
+        self.g.kill9()
+        receiver.kill9()
+        self.g.start()
+        receiver.start()
+        for i in range(8):
+            until(lambda i=i: self.g.ask("POST", "/v1/plans", {"plan": echo("m%d" % i)}, Idempotency_Key="m%d" % i, timeout=60).status in (200, 201), 60, "a plan")
+        for plan in plans:
+            self.ended(plan)
+        until(lambda: all(s["here"] and s["control"] for s in self.one.map()), 30, "one serves all")
+        wanted = {e["eventId"] for s in range(SHARDS) for e in self.events_of(s)}
+        until(lambda: wanted <= {x["id"] for x in receiver.got()}, 90, "each event")
+        first = list(dict.fromkeys((shard_of(x["body"]["data"]["planId"]), x["body"]["data"]["seq"]) for x in receiver.got() if x["body"]["data"].get("planId")))
+        for shard in range(SHARDS):
+            seqs = [seq for s, seq in first if s == shard]
+            self.assertEqual(seqs, sorted(seqs), "shard %d: an event was overtaken" % shard)
+        text = self.g.ask("GET", "/metrics").body.decode()
+        self.assertEqual(len([line for line in text.splitlines() if line.startswith("baton_webhook_delivered_total{")]), 2, "ops and push, of all shards")
+        self.one.cli("webhook", "rm", "ops")
+        until(lambda: not any(n.name.startswith("ops") for n in (self.one.state / "webhooks").iterdir()), 10, "its files are gone")
+
+    def test_a_webhook_begins_now_in_each_shard(self):
+        self.g.process.terminate()
+        self.g.process.wait(10)
+        self.g.args = NEAR
+        self.g.start()
+        for i in range(SHARDS):
+            self.ended(self.submit_to(i, echo("before")))
+        receiver = Receiver(self, self.one.work)
+        self.one.cli("webhook", "put", "ops", "--url", receiver.url, "--topic", "plan_completed")
+        until(lambda: len(list((self.one.state / "webhooks").glob("ops*.at"))) == SHARDS, 20, "it knows where each shard is")
+        after = [self.submit_to(i, echo("after")) for i in range(SHARDS)]
+        until(lambda: len(receiver.got()) >= SHARDS, 30, "they come\n" + self.g.log())
+        self.assertEqual(sorted(x["body"]["data"]["planId"] for x in receiver.got()), sorted(after))
+
+
+class Nodes(Fleets):
+    def test_a_node_starts_one_gateway_for_all_shards_and_again_when_it_was_killed(self):
+        _, (one,) = self.fleet(names=("one",), config="agents:\n" + EXEC + "gateway: {}\n")
+        file = one.state / "gateway.json"
+
+        def pid():
+            return json.loads(file.read_text()).get("pid") if file.exists() else None
+        until(pid, 40, "the gateway runs\n" + one.log())
+        first = pid()
+        self.assertEqual([p for p in one.state.glob("shards/*/gateway.json")], [])
+        os.kill(first, signal.SIGKILL)
+        until(lambda: pid() not in (None, first), 30, "it runs again")
+        with urllib.request.urlopen(urllib.request.Request(json.loads(file.read_text())["url"] + "/v1/plans", headers={"Authorization": "Bearer " + one.token()})) as r:
+            self.assertEqual(json.loads(r.read())["missingShards"], [])
+        last = pid()
+        one.stop()
+        until(lambda: not os.path.exists("/proc/%d" % last), 20, "it ends with its node")
 
 
 if __name__ == "__main__":
