@@ -83,8 +83,9 @@ class Http(Fleets):
         for plan in plans:
             self.assertEqual(self.ended(plan)["status"], "completed")
             self.assertEqual(self.g.ask("GET", "/v1/plans/%s/result" % plan).status, 200)
-        found, missing = self.listed("/v1/plans?limit=1", "plans")
-        self.assertEqual((sorted(p["planId"] for p in found), missing), (sorted(plans), []))
+        lists = []
+        until(lambda: lists.append(self.listed("/v1/plans?limit=1", "plans")) or not lists[-1][1], 30, "none is missing, also on a busy machine")
+        self.assertEqual(sorted(p["planId"] for p in lists[-1][0]), sorted(plans))
         same = [self.g.ask("POST", "/v1/plans", {"plan": echo("once")}, Idempotency_Key="once").json["planId"] for _ in range(3)]
         self.assertEqual((len(set(same)), shard_of(same[0])), (1, shard_of_key("once")))
         self.assertEqual(self.g.ask("GET", "/v1/plans/" + "0" * 36).status, 404)
