@@ -190,7 +190,8 @@ struct shard_places {
     char control[STATE_URL_MAX + 1], events[STATE_URL_MAX + 1], remote[STATE_URL_MAX + 1];
     char map[PATH_MAX], node_dir[PATH_MAX];
     char node[JOURNAL_NODE_MAX + 1];
-    char config[CONFIG_HASH_LEN + 1];
+    char hash[CONFIG_HASH_LEN + 1];
+    struct config config;
 };
 
 static void name_node(const struct config *c, char ret[JOURNAL_NODE_MAX + 1])
@@ -209,8 +210,8 @@ static void apply_shard(const struct arguments *a, const struct config *c, struc
     const uint16_t each = (uint16_t)(lanes / (a->shards == 0 ? 1 : a->shards));
     char *cut;
 
-    config_hash(c, p->config);
-    opt->fleet.config = p->config;
+    config_hash(c, p->hash);
+    opt->fleet.config = p->hash;
     opt->engine.shards = c->fleet.url[0] == 0 ? 0 : 1;
     if (a->shards < 2) {
         return;
@@ -238,6 +239,18 @@ static void apply_shard(const struct arguments *a, const struct config *c, struc
     opt->fleet.shards = a->shards;
     opt->fleet.node = p->node;
     opt->fleet.node_dir = p->node_dir;
+}
+
+/* With several shards the node starts the gateway, once. */
+static const struct config *config_for(const struct arguments *a, const struct config *c,
+                                       struct shard_places *p)
+{
+    if (a->shards < 2) {
+        return c;
+    }
+    p->config = *c;
+    p->config.gateway.command = NULL;
+    return &p->config;
 }
 
 static int run(const struct config_request *request, const struct config *c, const char *artifacts,
@@ -295,7 +308,7 @@ static int run(const struct config_request *request, const struct config *c, con
     struct bt_error err;
 
     apply_shard(a, c, &places, &opt);
-    if (children_of_config(c, &opt, &err) != BT_OK) {
+    if (children_of_config(config_for(a, c, &places), &opt, &err) != BT_OK) {
         log_err("supervisor.start", "%s", err.msg);
         return EXIT_FAILURE_TO_START;
     }
@@ -307,9 +320,6 @@ static const char *not_with_shards(const struct config *c)
 {
     const char *colon = strrchr(c->remote.url, ':');
 
-    if (c->gateway.command != NULL) {
-        return "gateway: it serves one shard, and this fleet has several: leave it out";
-    }
     if (c->remote.url[0] != 0 && (colon == NULL || strcmp(colon, ":0") == 0)) {
         return "listen.remote: with several shards it needs a port; shard N has the port that is N "
                "higher";
@@ -325,6 +335,7 @@ static int run_node(const struct config *c, const struct arguments *a, char **ar
                                .fleet_url = c->fleet.url,
                                .remote = c->remote.url,
                                .lease_ms = lease,
+                               .gateway = c->gateway.command,
                                .shards = 1,
                                .ready_fd = a->ready_fd};
     char name[JOURNAL_NODE_MAX + 1];

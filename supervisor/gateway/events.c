@@ -2,16 +2,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "supervisor/gateway/stream_internal.h"
+#include "supervisor/gateway/merged.h"
 #include "supervisor/gateway/translate.h"
 
 struct asked {
     bool page, ndjson, has_after;
+    bool merged; /* events of all shards of a fleet of several: `after` is a vector */
+    uint64_t vector[SHARDS_MAX];
     uint64_t after, limit, wait_ms;
     struct str types[STREAM_TYPES_MAX];
     uint32_t types_n;
     struct str vocabulary; /* empty = Baton's own */
 };
+
+static struct str plan_of(const struct http *h)
+{
+    return h->params.n > 0 ? h->params.at[0].value : (struct str){NULL, 0};
+}
 
 static bool accepts(const struct http *h, const char *type)
 {
@@ -53,6 +60,9 @@ static bool take_vocabulary(struct http *h, const struct uri_param *p, struct as
     return true;
 }
 
+static const char vector_form[] =
+    "expected the id of the last event, a vector as S0=12;S1=40 with shards of this fleet, or 0";
+
 static bool read_param(struct http *h, const struct uri_param *p, uint32_t *seen, struct asked *a)
 {
     const struct {
@@ -92,6 +102,10 @@ static bool read_param(struct http *h, const struct uri_param *p, uint32_t *seen
         (void)snprintf(text, sizeof text, "expected a number up to %llu",
                        (unsigned long long)numbers[i].max);
         a->has_after = a->has_after || i == 0;
+        if (a->merged && i == 0) {
+            return merged_read_vector(p->value, upstream_shards(h->s->up), a->vector) ||
+                   refuse_param(h, p->name, vector_form);
+        }
         return fields_number(p->value, numbers[i].max, numbers[i].value) ||
                refuse_param(h, p->name, text);
     }
@@ -109,6 +123,13 @@ static bool read_last(struct http *h, struct asked *a)
         return true;
     }
     a->has_after = true;
+    if (a->merged && merged_read_vector(str_from(last), upstream_shards(h->s->up), a->vector)) {
+        return true;
+    }
+    if (a->merged) {
+        http_refuse(h, BT_INVALID, 400, "Last-Event-ID", vector_form);
+        return false;
+    }
     if (fields_number(str_from(last), INT64_MAX - 1, &a->after)) {
         return true;
     }
@@ -121,6 +142,7 @@ static bool read_asked(struct http *h, struct asked *a)
 {
     uint32_t seen = 0;
 
+    a->merged = plan_of(h).len == 0 && upstream_shards(h->s->up) > 1;
     if (!read_form(h, a)) {
         return false;
     }
@@ -135,11 +157,6 @@ static bool read_asked(struct http *h, struct asked *a)
         }
     }
     return read_last(h, a);
-}
-
-static struct str plan_of(const struct http *h)
-{
-    return h->params.n > 0 ? h->params.at[0].value : (struct str){NULL, 0};
 }
 
 static void put_number(struct buf *out, const char *name, uint64_t value)
@@ -254,11 +271,17 @@ void stream_begin(struct http *h)
     if (!read_asked(h, &a)) {
         return;
     }
+    if (a.merged && (a.page || a.vocabulary.ptr != NULL)) {
+        http_refuse(h, BT_INVALID, 501, a.page ? "Accept" : "vocabulary",
+                    "this fleet has several shards: events of all plans come as a stream "
+                    "(text/event-stream or application/x-ndjson), in Baton's own words");
+        return;
+    }
     if (a.page) {
         ask_page(h, &a);
         return;
     }
-    st = stream_new(h);
+    st = stream_new(h, stream_shard(h, plan_of(h)));
     if (st == NULL) {
         http_refuse(h, BT_NOMEM, 0, "", "out of memory for a stream");
         return;
@@ -277,6 +300,13 @@ void stream_begin(struct http *h)
     }
     if (h->state == HTTP_READY) {
         return; /* refused */
+    }
+    if (a.merged) {
+        merged_begin(st, a.has_after ? a.vector : NULL);
+        if (h->state != HTTP_READY) {
+            http_wait(h);
+        }
+        return;
     }
     if (st->plan_id.len > 0) {
         ask_plan(st);

@@ -3,7 +3,7 @@
 
 #include "supervisor/gateway/upstream_internal.h"
 
-enum { IDLE_MS = 60000, LOOK_MS = 250, TRIES_MAX = 3 };
+enum { IDLE_MS = 60000, LOOK_MS = 250, TRIES_MAX = 3, MOVED_MS = 100 };
 
 static void retire(struct lane *lane)
 {
@@ -18,7 +18,7 @@ static void retire(struct lane *lane)
 
 void lanes_retire(struct caller *c)
 {
-    for (uint32_t i = 0; i < CALLER_LANES_MAX; i++) {
+    for (uint32_t i = 0; i < lanes_max(c->up); i++) {
         struct call *call = c->lanes[i].call;
         retire(&c->lanes[i]);
         if (call != NULL) {
@@ -39,22 +39,31 @@ static bool find_daemon(struct upstream *u, msec now)
     u->looked = now;
     u->is_there =
         state_endpoints_read(u->dir, &u->at, &err) == BT_OK && !state_daemon_ended(&u->at);
+    fleet_read(u->dir, &u->fleet);
     if (u->is_there) {
         link_trust(u->link, trusted, state_trusted(u->at.owner, trusted));
     }
     return u->is_there;
 }
 
-static void dial(struct lane *lane, msec now)
+/* Where the shard is; "" = nowhere now. */
+static const char *url_of(const struct upstream *u, uint32_t shard)
+{
+    return u->fleet.shards == 1 ? u->at.control : u->fleet.at[shard].control;
+}
+
+static void dial(struct lane *lane, uint32_t shard, msec now)
 {
     struct upstream *u = lane->of->up;
     const struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
     struct bt_error err;
 
-    if (!find_daemon(u, now)) {
+    if (!find_daemon(u, now) || url_of(u, shard)[0] == 0) {
         return;
     }
-    if (link_lane_dial(u->link, u->at.control, &limits, lane, &lane->link, &err) != BT_OK) {
+    lane->shard = shard;
+    (void)snprintf(lane->url, sizeof lane->url, "%s", url_of(u, shard));
+    if (link_lane_dial(u->link, lane->url, &limits, lane, &lane->link, &err) != BT_OK) {
         lane->link = NULL; /* the calls wait until their time is over */
         return;
     }
@@ -100,41 +109,91 @@ static void start(struct lane *lane, struct call *call)
     }
 }
 
-static struct call *next_call(struct caller *c)
+static bool is_ready(const struct lane *lane, uint32_t shard)
 {
-    struct call *call = c->first;
+    return lane->link != NULL && lane->call == NULL && !lane->fell && lane->shard == shard &&
+           link_lane_is_up(lane->link);
+}
 
-    c->first = call->next;
-    c->last = c->first == NULL ? NULL : c->last;
-    call->next = NULL;
-    return call;
+/* A lane on its way to the shard: one at a time. */
+static bool is_dialing(const struct caller *c, uint32_t most, uint32_t shard)
+{
+    bool found = false;
+
+    for (uint32_t i = 0; i < most; i++) {
+        const struct lane *lane = &c->lanes[i];
+        found = found || (lane->link != NULL && lane->call == NULL && !lane->fell &&
+                          lane->shard == shard && !link_lane_is_up(lane->link));
+    }
+    return found;
+}
+
+/* A place for one more lane: a free one, or that of an idle lane to a shard that nobody asks. */
+static struct lane *place_for(struct caller *c, uint32_t most, uint32_t shard)
+{
+    struct lane *idle = NULL;
+
+    for (uint32_t i = 0; i < most; i++) {
+        struct lane *lane = &c->lanes[i];
+        if (lane->link == NULL) {
+            return lane;
+        }
+        if (is_ready(lane, lane->shard) && lane->shard != shard &&
+            (idle == NULL || lane->idle_since < idle->idle_since)) {
+            idle = lane;
+        }
+    }
+    if (idle != NULL) {
+        retire(idle);
+    }
+    return idle;
+}
+
+static struct lane *ready_lane(struct caller *c, uint32_t most, uint32_t shard)
+{
+    for (uint32_t i = 0; i < most; i++) {
+        if (is_ready(&c->lanes[i], shard)) {
+            return &c->lanes[i];
+        }
+    }
+    return NULL;
+}
+
+/* False: what comes after it waits, too. */
+static bool pump(struct caller *c, uint32_t most, struct call **at, bool *ret_sent, msec now)
+{
+    struct call *call = *at;
+    struct lane *lane = ready_lane(c, most, call->shard);
+
+    *ret_sent = lane != NULL;
+    if (lane != NULL) {
+        call_unlink(c, at);
+        call->next = NULL;
+        start(lane, call);
+        return lane->call != NULL; /* it could not be sent: LINK_UP comes */
+    }
+    if (!is_dialing(c, most, call->shard)) {
+        lane = place_for(c, most, call->shard);
+        if (lane != NULL) {
+            lane->of = c;
+            dial(lane, call->shard, now);
+        }
+    }
+    return c->up->fleet.shards > 1;
 }
 
 void lanes_pump(struct caller *c, msec now)
 {
     /* a stranger has one lane: nothing else is sent before it has proved itself */
-    const uint32_t most = c->proved ? CALLER_LANES_MAX : 1;
-    uint32_t dialing = 0;
+    const uint32_t most = c->proved ? lanes_max(c->up) : 1;
 
-    for (uint32_t i = 0; i < most && c->first != NULL; i++) {
-        struct lane *lane = &c->lanes[i];
-        if (lane->link == NULL || lane->call != NULL || lane->fell) {
-            continue;
-        }
-        if (!link_lane_is_up(lane->link)) {
-            dialing++;
-            continue;
-        }
-        start(lane, next_call(c));
-        if (lane->call == NULL && c->first != NULL) {
-            return; /* it could not be sent: LINK_UP comes */
-        }
-    }
-    for (uint32_t i = 0; i < most && c->first != NULL && dialing == 0; i++) {
-        if (c->lanes[i].link == NULL) {
-            c->lanes[i].of = c;
-            dial(&c->lanes[i], now);
+    for (struct call **at = &c->first; *at != NULL;) {
+        bool sent = false;
+        if ((*at)->not_before <= now && !pump(c, most, at, &sent, now)) {
             return;
+        }
+        if (!sent && *at != NULL) {
+            at = &(*at)->next;
         }
     }
 }
@@ -146,14 +205,16 @@ void lanes_give_up(struct lane *lane)
 
 void lanes_tidy(struct caller *c, msec now)
 {
-    for (uint32_t i = 0; i < CALLER_LANES_MAX; i++) {
+    for (uint32_t i = 0; i < lanes_max(c->up); i++) {
         struct lane *lane = &c->lanes[i];
         if (lane->link == NULL || lane->call != NULL) {
             continue;
         }
         const bool waits = c->first != NULL && !link_lane_is_up(lane->link);
-        const bool moved = waits && find_daemon(c->up, now) &&
-                           memcmp(lane->instance, c->up->at.instance.b, 16) != 0;
+        const bool moved =
+            waits && find_daemon(c->up, now) &&
+            (c->up->fleet.shards > 1 ? strcmp(lane->url, url_of(c->up, lane->shard)) != 0
+                                     : memcmp(lane->instance, c->up->at.instance.b, 16) != 0);
         if (moved || now - lane->idle_since > IDLE_MS) {
             retire(lane);
         }
@@ -181,6 +242,22 @@ static bool refuses_sender(const struct caller *c, const struct reply *r)
            doc_get(r->problem.details, STR_LIT("sender")).ptr != NULL;
 }
 
+/* Nothing was done: it goes to the shard that has it. The map is soon right. */
+static bool is_moved(const struct caller *c, struct call *call, const struct reply *r)
+{
+    const struct doc shard = !r->ok && r->problem.code == BT_MOVED && r->problem.details.ptr != NULL
+                                 ? doc_get(r->problem.details, STR_LIT("shard"))
+                                 : (struct doc){NULL, 0};
+
+    if (shard.ptr == NULL || doc_head(shard).kind != DOC_UINT ||
+        doc_head(shard).u >= c->up->fleet.shards) {
+        return false;
+    }
+    call->shard = (uint32_t)doc_head(shard).u;
+    c->up->looked = 0;
+    return true;
+}
+
 static void deliver(struct lane *lane, struct str bytes, msec now)
 {
     struct caller *c = lane->of;
@@ -206,7 +283,10 @@ static void deliver(struct lane *lane, struct str bytes, msec now)
                                  .message = text_of(e.error.message, "the daemon gave no reason"),
                                  .retry_after_ms = e.error.retry_after_ms,
                                  .details = e.error.details};
-    if (refuses_sender(c, &r)) {
+    if (is_moved(c, call, &r)) {
+        call->not_before = now + MOVED_MS;
+        call_requeue(call);
+    } else if (refuses_sender(c, &r)) {
         char why[256];
         (void)snprintf(why, sizeof why, "%.*s",
                        (int)(r.problem.message.len < 255 ? r.problem.message.len : 255),

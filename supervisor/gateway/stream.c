@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "supervisor/gateway/stream_internal.h"
+#include "protocol/base/shard.h"
+#include "supervisor/gateway/merged.h"
 
 enum {
     PAGE_EVENTS = 500,
@@ -80,26 +81,26 @@ static bool takes(struct stream *st, const struct ring_event *e)
     return wants(st, e);
 }
 
-static struct str bytes_of(const struct stream *st, const struct ring_event *e)
-{
-    return st->ndjson ? ring_line(e) : ring_sse(e);
-}
-
 static void put_event(struct stream *st, const struct ring_event *e)
 {
     if (!takes(st, e)) {
+        return;
+    }
+    if (st->part_of != NULL) {
+        merged_put(st, e);
         return;
     }
     if (st->view != NULL) {
         view_event(st, e);
         return;
     }
-    buf_add_str(&st->out, bytes_of(st, e));
+    buf_add_str(&st->out, (st->ndjson ? ring_line(e) : ring_sse(e)));
 }
 
+/* Bytes that wait to be taken; a part waits for its whole. */
 static size_t waiting(const struct stream *st)
 {
-    return st->out.len - st->out_at;
+    return st->part_of != NULL ? waiting(st->part_of) : st->out.len - st->out_at;
 }
 
 /* From the ring into the answer: whole events, as many as fit. A stream that keeps up has no bytes
@@ -111,7 +112,7 @@ static size_t take_ring(struct stream *st, char *to, size_t max)
     size_t n = 0;
 
     while (!st->plan_over && (e = ring_get(ring, st->place)) != NULL) {
-        const struct str bytes = bytes_of(st, e);
+        const struct str bytes = (st->ndjson ? ring_line(e) : ring_sse(e));
         if (bytes.len > max - n) {
             break;
         }
@@ -132,7 +133,7 @@ static void follow(struct stream *st)
 
     if (st->place < ring->first) {
         /* it was too slow: it comes back with Last-Event-ID; a view reads pages again */
-        st->state = st->view != NULL ? CATCHES_UP : ENDS;
+        st->state = st->view != NULL || st->part_of != NULL ? CATCHES_UP : ENDS;
         return;
     }
     while (!st->plan_over && !st->held && waiting(st) < OUT_FILL &&
@@ -292,6 +293,10 @@ static void on_page(void *self, const struct reply *reply)
     uint64_t last;
 
     st->call = NULL;
+    if (st->state == BEGINS && st->part_of != NULL) {
+        merged_part_begins(st, reply);
+        return;
+    }
     if (!reply->ok) {
         if (st->state == BEGINS) {
             http_problem(h, &reply->problem);
@@ -426,6 +431,7 @@ static void read_live(struct feed *f, msec now)
     doc_put_cstr(&fields, "waitMs");
     doc_put_u64(&fields, LIVE_WAIT_MS);
     spec.fields = doc_from_buf(&fields);
+    spec.to_shard = f->shard + 1;
     if (caller_call(f->of, &spec, now, &f->call, &err) != BT_OK) {
         f->again = now + AGAIN_MS;
     }
@@ -434,9 +440,9 @@ static void read_live(struct feed *f, msec now)
 
 /* ---- its life ---- */
 
-static struct feed *feed_of(struct caller *c)
+static struct feed *feed_of(struct caller *c, uint32_t shard)
 {
-    void **slot = caller_slot(c);
+    void **slot = caller_slot(c, shard);
     struct feed *f = *slot;
 
     if (f == NULL) {
@@ -444,19 +450,28 @@ static struct feed *feed_of(struct caller *c)
         *slot = f;
         if (f != NULL) {
             f->of = c;
+            f->shard = shard;
         }
     }
     return f;
 }
 
-struct stream *stream_new(struct http *h)
+uint32_t stream_shard(const struct http *h, struct str plan_id)
+{
+    const uint32_t shards = upstream_shards(h->s->up);
+    struct uuid id;
+
+    return shards > 1 && uuid_parse(plan_id, &id) ? shard_of_id(id) % shards : 0;
+}
+
+struct stream *stream_new(struct http *h, uint32_t shard)
 {
     struct stream *st = calloc(1, sizeof *st);
 
     if (st == NULL) {
         return NULL;
     }
-    st->feed = feed_of(h->caller);
+    st->feed = feed_of(h->caller, shard);
     if (st->feed == NULL) {
         free(st);
         return NULL;
@@ -480,6 +495,9 @@ void stream_free(struct stream *st)
         return;
     }
     f = st->feed;
+    if (st->merged != NULL) {
+        merged_free(st);
+    }
     leave(st, ENDS);
     if (st->view != NULL) {
         st->view->gone(st, st->finishing && st->h->state == HTTP_ANSWERED && waiting(st) == 0);
@@ -496,7 +514,7 @@ void stream_free(struct stream *st)
             call_abandon(f->call);
         }
         ring_reset(&f->ring, 0);
-        *caller_slot(f->of) = NULL;
+        *caller_slot(f->of, f->shard) = NULL;
         free(f);
     }
     buf_done(&st->out);
@@ -522,6 +540,11 @@ static bool is_running(const struct stream *st)
 
 static void run(struct stream *st, msec now)
 {
+    if (st->merged != NULL) {
+        merged_run(st);
+        heartbeat(st, now);
+        return;
+    }
     if (st->state == CATCHES_UP && st->call == NULL && st->again <= now &&
         waiting(st) < (st->quiet ? OUT_MAX : OUT_FILL)) {
         stream_read_page(st);
@@ -530,7 +553,7 @@ static void run(struct stream *st, msec now)
         leave(st, last_state(st));
         stream_wake(st);
     }
-    if (st->state == FOLLOWS && st->quiet) {
+    if (st->state == FOLLOWS && (st->quiet || st->part_of != NULL)) {
         follow(st);
         if (st->state != FOLLOWS) {
             st->feed->followers--;

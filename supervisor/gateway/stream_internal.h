@@ -14,12 +14,15 @@ enum stream_state { BEGINS, CATCHES_UP, FOLLOWS, FINISHES, ENDS };
 struct feed {
     struct ring ring;
     struct caller *of;
+    uint32_t shard;
     uint32_t users, followers;
     struct call *call;
     msec again; /* not before */
     msec pause; /* before the next read; the next run sets `again` */
     bool lost;  /* the sender is not known to the daemon any more */
 };
+
+struct merged;
 
 struct stream {
     struct stream *next, *prev;
@@ -29,6 +32,8 @@ struct stream {
     bool ndjson, from_now;
     const struct stream_view *view; /* NULL: events as they are */
     void *self;                     /* the view's */
+    struct merged *merged;          /* it is the whole of all shards (merged.h) */
+    struct stream *part_of;         /* it is of one shard, and its events go there */
     bool quiet;                     /* nothing is sent before the end: one answer */
     bool finishing;                 /* the view was told that it is over */
     bool held;                      /* the view takes no event now */
@@ -53,7 +58,9 @@ struct stream {
 /* Its connection goes on, when it is asleep. */
 void stream_wake(struct stream *st);
 /* NULL: out of memory. */
-struct stream *stream_new(struct http *h);
+struct stream *stream_new(struct http *h, uint32_t shard);
+/* The shard of the plan; 0 without a fleet of several. */
+uint32_t stream_shard(const struct http *h, struct str plan_id);
 /* Asks for the next page; when that fails at the beginning, the refusal is the answer. */
 void stream_read_page(struct stream *st);
 #endif

@@ -1,10 +1,12 @@
 #include "supervisor/gateway/upstream.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "protocol/base/clock.h"
 #include "protocol/base/trace.h"
 #include "protocol/client/credential.h"
+#include "protocol/wire/shard_route.h"
 #include "supervisor/gateway/upstream_internal.h"
 
 enum {
@@ -24,6 +26,7 @@ enum bt_code upstream_new(const char *state_dir, struct upstream **ret, struct b
         return err_set(err, BT_NOMEM, "out of memory for the gateway");
     }
     u->dir = state_dir;
+    fleet_read(state_dir, &u->fleet);
     code = auth_random(u->mark_key, sizeof u->mark_key)
                ? link_new(INBOX, &u->link, err)
                : err_set(err, BT_IO, "the system has no random bytes");
@@ -103,7 +106,36 @@ void call_requeue(struct call *call)
 
 void call_abandon(struct call *call)
 {
+    if (call->gather != NULL) {
+        gather_abandon(call->gather);
+        return;
+    }
     call->done = NULL;
+}
+
+/* The shard that the request is for; *ret_all: each of them. */
+static uint32_t shard_for(struct upstream *u, const struct call_spec *spec, bool *ret_all)
+{
+    int shard;
+
+    *ret_all = false;
+    if (u->fleet.shards == 1) {
+        return 0;
+    }
+    if (spec->to_shard > 0) {
+        return (spec->to_shard - 1) % u->fleet.shards;
+    }
+    shard = shard_of_request(str_from(msg_wire_type(spec->type)), spec->fields, u->fleet.shards);
+    *ret_all = shard == SHARD_ALL;
+    if (shard == SHARD_ANY && spec->type == MSG_plan_submit) {
+        for (uint32_t i = 0; i < u->fleet.shards; i++) {
+            const uint32_t next = u->turn++ % u->fleet.shards;
+            if (u->fleet.at[next].control[0] != 0) {
+                return next;
+            }
+        }
+    }
+    return shard >= 0 ? (uint32_t)shard : fleet_any(&u->fleet);
 }
 
 /* {v, type, id, token, by, traceparent, ...fields} */
@@ -155,8 +187,18 @@ enum bt_code caller_call(struct caller *c, const struct call_spec *spec, msec no
 {
     struct call *call = NULL;
     enum bt_code code;
+    bool all = false;
+    const uint32_t shard = shard_for(c->up, spec, &all);
 
     *ret = NULL;
+    if (all && !c->refused) {
+        return gather_call(c, spec, now, ret, err);
+    }
+    if (c->up->fleet.shards > 1 && c->up->fleet.at[shard].elsewhere) {
+        return err_set(err, BT_UNAVAILABLE,
+                       "shard %" PRIu32 " is led on another host now: ask the gateway there",
+                       shard);
+    }
     if (c->refused) {
         return err_set(err, BT_UNAUTHORIZED, "the daemon does not take this token or credential");
     }
@@ -171,6 +213,7 @@ enum bt_code caller_call(struct caller *c, const struct call_spec *spec, msec no
     *call = (struct call){.of = c,
                           .answer = spec->answer,
                           .reads = spec->reads,
+                          .shard = shard,
                           .waits = spec->wait_ms > 0 && !spec->live,
                           .deadline = now + (spec->within_ms > 0 ? spec->within_ms : CALL_MS) +
                                       spec->wait_ms,
@@ -389,14 +432,24 @@ bool caller_is_proved(const struct caller *c)
     return c->proved;
 }
 
-void **caller_slot(struct caller *c)
+void **caller_slot(struct caller *c, uint32_t shard)
 {
-    return &c->slot;
+    return &c->slots[shard];
+}
+
+uint32_t upstream_shards(const struct upstream *u)
+{
+    return u->fleet.shards;
+}
+
+struct upstream *caller_upstream(const struct caller *c)
+{
+    return c->up;
 }
 
 /* ---- the cycle ---- */
 
-static void unlink_call(struct caller *c, struct call **at)
+void call_unlink(struct caller *c, struct call **at)
 {
     *at = (*at)->next;
     c->last = c->first;
@@ -413,12 +466,15 @@ static void expire(struct caller *c, msec now)
             at = &call->next;
             continue;
         }
-        unlink_call(c, at);
+        call_unlink(c, at);
         call_fail(call, BT_UNAVAILABLE,
-                  c->up->is_there ? "the daemon takes no request of this sender; see: baton doctor"
-                                  : "no daemon runs here; start one with: baton up");
+                  c->up->fleet.shards > 1 && c->up->fleet.at[call->shard].control[0] == 0
+                      ? "nobody leads the shard of this request now"
+                  : c->up->is_there
+                      ? "the daemon takes no request of this sender; see: baton doctor"
+                      : "no daemon runs here; start one with: baton up");
     }
-    for (uint32_t i = 0; i < CALLER_LANES_MAX; i++) {
+    for (uint32_t i = 0; i < lanes_max(c->up); i++) {
         struct call *call = c->lanes[i].call;
         if (call != NULL && call->deadline <= now) {
             lanes_give_up(&c->lanes[i]);

@@ -20,11 +20,11 @@
 enum {
     CALLERS_MAX = 128,        /* who have a lane or a session at a time */
     CALLERS_STRANGE_MAX = 16, /* of them, who have not proved themselves */
-    CALLER_LANES_MAX = 8,
-    CALLER_WAITS_MAX = 4,    /* of the lanes, for calls that wait for events */
-    CALLER_CALLS_MAX = 2048, /* calls that are out or wait for a lane */
-    CALL_MS = 30000,         /* for an answer */
-    FAILURES_MAX = 10,       /* of strangers, in */
+    CALLER_LANES_MAX = 8,     /* with several shards: and two for each */
+    CALLER_WAITS_MAX = 4,     /* of the lanes, for calls that wait for events */
+    CALLER_CALLS_MAX = 2048,  /* calls that are out or wait for a lane */
+    CALL_MS = 30000,          /* for an answer */
+    FAILURES_MAX = 10,        /* of strangers, in */
     FAILURES_MS = 10000
 };
 
@@ -51,6 +51,7 @@ struct call_spec {
     struct str traceparent; /* of plan.submit; empty = none */
     msec wait_ms;           /* the daemon may keep it waiting for so long */
     msec within_ms;         /* for the answer; 0 = CALL_MS */
+    uint32_t to_shard;      /* 1 + the shard that is asked; 0 = by what is asked for */
     bool live; /* the one that feeds the streams of the caller: there is always room for it */
     call_done *done;
     void *self;
@@ -80,8 +81,11 @@ struct caller *caller_keep(struct caller *c);
 void caller_release(struct caller *c);
 /* Whether the daemon has taken this sender once. */
 bool caller_is_proved(const struct caller *c);
-/* What the user of callers keeps with one (streams); NULL at first. */
-void **caller_slot(struct caller *c);
+/* What the user of callers keeps with one (streams), for each shard; NULL at first. */
+void **caller_slot(struct caller *c, uint32_t shard);
+/* How many shards the fleet has; 1 without one of several. */
+uint32_t upstream_shards(const struct upstream *u);
+struct upstream *caller_upstream(const struct caller *c);
 /* Never calls `done` before it returns. BT_BUSY: too many of this caller wait. The call belongs to
  * the upstream, until `done` was called. */
 BT_MUST_CHECK enum bt_code caller_call(struct caller *c, const struct call_spec *spec, msec now,

@@ -4,7 +4,8 @@
 void stream_attach(struct http *h, struct str plan_id, uint64_t from_seq,
                    const struct stream_view *view, void *self, bool quiet)
 {
-    struct stream *st = plan_id.len < sizeof st->plan_text ? stream_new(h) : NULL;
+    struct stream *st =
+        plan_id.len < sizeof st->plan_text ? stream_new(h, stream_shard(h, plan_id)) : NULL;
     struct stream none = {.self = self, .h = h};
 
     if (st == NULL) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "protocol/base/log.h"
+#include "protocol/base/shard.h"
 #include "protocol/client/state.h"
 
 enum {
@@ -15,16 +16,25 @@ enum {
     REFUSED_MS = 10000
 };
 
+/* Of one shard. */
+struct reader {
+    struct watch *of;
+    struct call *call;
+    uint64_t next; /* 0 = from now on */
+    msec again;
+    bool failed;
+};
+
 struct watch {
     struct upstream *up;
     const char *dir;
     struct caller *caller;
     char token[STATE_TOKEN_LEN + 1]; /* the caller's */
-    struct call *call;
-    uint64_t next; /* 0 = from now on */
+    struct reader readers[SHARDS_MAX];
+    uint32_t shard; /* of the event that the takers have now */
     uint64_t seen;
-    msec again, looked, now;
-    bool failed, refused;
+    msec looked, now;
+    bool refused;
     struct {
         void (*take)(void *self, struct doc event);
         void *self;
@@ -52,6 +62,16 @@ void watch_add(struct watch *w, void (*take)(void *self, struct doc event), void
         w->takers[w->takers_n].take = take;
         w->takers[w->takers_n++].self = self;
     }
+}
+
+uint32_t watch_shard(const struct watch *w)
+{
+    return w->shard;
+}
+
+uint32_t watch_shards(const struct watch *w)
+{
+    return upstream_shards(w->up);
 }
 
 uint64_t watch_seen(const struct watch *w)
@@ -89,13 +109,14 @@ struct caller *watch_caller(struct watch *w, msec now)
 
 static void on_page(void *self, const struct reply *reply)
 {
-    struct watch *w = self;
+    struct reader *r = self;
+    struct watch *w = r->of;
     struct doc_cursor at;
     struct doc_head head = {.kind = DOC_NIL};
     uint64_t next;
 
-    w->call = NULL;
-    w->failed = !reply->ok;
+    r->call = NULL;
+    r->failed = !reply->ok;
     if (!reply->ok) {
         if (reply->problem.code == BT_UNAUTHORIZED && !w->refused) {
             w->refused = true;
@@ -105,10 +126,11 @@ static void on_page(void *self, const struct reply *reply)
         return;
     }
     next = doc_head(doc_get(reply->body, STR_LIT("nextSeq"))).u;
-    if (w->next == 0) {
-        w->next = doc_head(doc_get(reply->body, STR_LIT("lastSeq"))).u + 1;
+    if (r->next == 0) {
+        r->next = doc_head(doc_get(reply->body, STR_LIT("lastSeq"))).u + 1;
         return;
     }
+    w->shard = (uint32_t)(r - w->readers);
     at = doc_cursor(doc_get(reply->body, STR_LIT("events")));
     (void)doc_next(&at, &head);
     for (uint32_t i = 0; head.kind == DOC_ARRAY && i < head.n; i++) {
@@ -118,61 +140,77 @@ static void on_page(void *self, const struct reply *reply)
             w->takers[t].take(w->takers[t].self, event);
         }
     }
-    w->next = next > w->next ? next : w->next;
-    if (w->next > doc_head(doc_get(reply->body, STR_LIT("lastSeq"))).u) { /* it has all */
-        w->again = w->now + (head.n >= MANY ? PAUSE_MANY_MS : PAUSE_MS);
+    r->next = next > r->next ? next : r->next;
+    if (r->next > doc_head(doc_get(reply->body, STR_LIT("lastSeq"))).u) { /* it has all */
+        r->again = w->now + (head.n >= MANY ? PAUSE_MANY_MS : PAUSE_MS);
     }
 }
 
-static void read_next(struct watch *w, struct caller *caller, msec now)
+static void read_next(struct reader *r, struct caller *caller, msec now)
 {
     struct call_spec spec = {.type = MSG_events_read,
                              .answer = MSG_events_read_ok,
                              .reads = true,
-                             .wait_ms = w->next == 0 ? 0 : WAIT_MS,
+                             .to_shard = (uint32_t)(r - r->of->readers) + 1,
+                             .wait_ms = r->next == 0 ? 0 : WAIT_MS,
                              .live = true,
                              .done = on_page,
-                             .self = w};
+                             .self = r};
     struct bt_error err;
     struct buf fields;
 
     buf_init(&fields, 128);
     doc_put_map(&fields, 3);
     doc_put_cstr(&fields, "fromSeq");
-    doc_put_u64(&fields, w->next == 0 ? (uint64_t)INT64_MAX : w->next);
+    doc_put_u64(&fields, r->next == 0 ? (uint64_t)INT64_MAX : r->next);
     doc_put_cstr(&fields, "limit");
-    doc_put_u64(&fields, w->next == 0 ? 1 : PAGE);
+    doc_put_u64(&fields, r->next == 0 ? 1 : PAGE);
     doc_put_cstr(&fields, "waitMs");
-    doc_put_u64(&fields, w->next == 0 ? 0 : WAIT_MS);
+    doc_put_u64(&fields, r->next == 0 ? 0 : WAIT_MS);
     spec.fields = doc_from_buf(&fields);
-    w->failed = caller_call(caller, &spec, now, &w->call, &err) != BT_OK;
+    r->failed = caller_call(caller, &spec, now, &r->call, &err) != BT_OK;
     buf_done(&fields);
 }
 
-void watch_run(struct watch *w, msec now)
+static void run(struct reader *r, msec now)
 {
+    struct watch *w = r->of;
     struct caller *caller;
 
-    w->now = now;
-    if (w->takers_n == 0 || w->call != NULL) {
+    if (r->call != NULL) {
         return;
     }
-    if (w->failed) {
-        w->failed = false;
-        w->again = now + AGAIN_MS;
+    if (r->failed) {
+        r->failed = false;
+        r->again = now + AGAIN_MS;
     }
-    if (w->again > now || (w->refused && now - w->looked < REFUSED_MS)) {
+    if (r->again > now || (w->refused && now - w->looked < REFUSED_MS)) {
         return;
     }
     caller = watch_caller(w, now);
     if (caller == NULL) {
-        w->again = now + AGAIN_MS;
+        r->again = now + AGAIN_MS;
         return;
     }
-    read_next(w, caller, now);
+    read_next(r, caller, now);
+}
+
+void watch_run(struct watch *w, msec now)
+{
+    w->now = now;
+    for (uint32_t i = 0; w->takers_n > 0 && i < upstream_shards(w->up); i++) {
+        w->readers[i].of = w;
+        run(&w->readers[i], now);
+    }
 }
 
 msec watch_deadline(const struct watch *w)
 {
-    return w->takers_n == 0 || w->call != NULL ? MSEC_NEVER : w->again;
+    msec due = MSEC_NEVER;
+
+    for (uint32_t i = 0; w->takers_n > 0 && i < upstream_shards(w->up); i++) {
+        const struct reader *r = &w->readers[i];
+        due = r->call == NULL && r->again < due ? r->again : due;
+    }
+    return due;
 }

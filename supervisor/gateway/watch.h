@@ -1,6 +1,7 @@
 /*
  * The events that this program reads for itself, with the token of the state directory: for
- * metrics, traces and hooks. One reader; nothing is asked before somebody wants events. One thread.
+ * metrics, traces and hooks. One reader for each shard of a fleet; nothing is asked before somebody
+ * wants events. One thread.
  */
 #ifndef GATEWAY_WATCH_H
 #define GATEWAY_WATCH_H
@@ -20,6 +21,9 @@ void watch_add(struct watch *w, void (*take)(void *self, struct doc event), void
 /* The sender with the token of the state directory; NULL: it cannot be read now. Not for the caller
  * to release. */
 struct caller *watch_caller(struct watch *w, msec now);
+/* How many shards the fleet has, and, within take, which one the event is of. */
+uint32_t watch_shards(const struct watch *w);
+uint32_t watch_shard(const struct watch *w);
 /* Events that have passed, and whether the daemon answers. */
 uint64_t watch_seen(const struct watch *w);
 void watch_run(struct watch *w, msec now);

@@ -177,12 +177,56 @@ static void start(struct node *n, uint32_t shard)
     }
 }
 
+/* The gateway of this host, for all shards. It finds them by fleet.json. */
+static void start_gateway(struct node *n)
+{
+    struct node_child *c = &n->gateway;
+    const pid_t self = getpid();
+    sigset_t none;
+
+    c->started = clock_mono_ms();
+    c->start_at = c->started + AGAIN_MS;
+    (void)fflush(NULL);
+    c->pid = fork();
+    if (c->pid == 0) {
+        (void)sigemptyset(&none);
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        (void)unsetenv("NOTIFY_SOCKET");
+        if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == self &&
+            setenv("BATON_STATE", n->opt->state_dir, 1) == 0) {
+            (void)execv(n->opt->gateway[0], (char *const *)(uintptr_t)n->opt->gateway);
+        }
+        _exit(EXIT_FAILURE_TO_START);
+    }
+    if (c->pid < 0) {
+        log_err("node.gateway", "fork: %s", strerror(errno));
+        c->pid = 0;
+    }
+}
+
+static void on_gateway_exit(struct node *n, int status)
+{
+    struct node_child *c = &n->gateway;
+
+    c->fails = clock_mono_ms() - c->started < SHORT_MS ? c->fails + 1 : 0;
+    c->pid = 0;
+    c->start_at = clock_mono_ms() + (c->fails < 3 ? SOON_MS : AGAIN_MS);
+    if (!n->stopping) {
+        log_warn("node.gateway_ended", "exit=%d signal=%d",
+                 WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                 WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+    }
+}
+
 static void signal_all(const struct node *n, int signo)
 {
     for (uint32_t i = 0; i < n->all; i++) {
         if (n->children[i].pid > 0) {
             (void)kill(n->children[i].pid, signo);
         }
+    }
+    if (n->gateway.pid > 0 && signo == SIGTERM) {
+        (void)kill(n->gateway.pid, signo);
     }
 }
 
@@ -222,7 +266,10 @@ static void reap(struct node *n)
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        for (uint32_t i = 0; i < n->all; i++) {
+        if (pid == n->gateway.pid) {
+            on_gateway_exit(n, status);
+        }
+                for (uint32_t i = 0; i < n->all; i++) {
             if (n->children[i].pid == pid) {
                 on_exit_of(n, i, status);
             }
@@ -337,7 +384,7 @@ static bool is_over(const struct node *n)
             return false;
         }
     }
-    return n->stopping;
+    return n->stopping && n->gateway.pid == 0;
 }
 
 static void start_due(struct node *n)
@@ -346,6 +393,10 @@ static void start_due(struct node *n)
         if (n->children[i].pid == 0 && clock_mono_ms() >= n->children[i].start_at) {
             start(n, i);
         }
+    }
+    if (!n->stopping && n->opt->gateway != NULL && n->ready && n->gateway.pid == 0 &&
+        clock_mono_ms() >= n->gateway.start_at) {
+        start_gateway(n);
     }
 }
 

@@ -18,8 +18,9 @@
 struct node_options {
     const char *state_dir;
     const char *fleet_url;
-    const char *name;   /* of this node; not empty */
-    const char *remote; /* listen.remote, of shard 0; "" = none */
+    const char *name;           /* of this node; not empty */
+    const char *remote;         /* listen.remote, of shard 0; "" = none */
+    const char *const *gateway; /* its command, absolute; NULL = none */
     uint32_t lease_ms;
     uint32_t shards;    /* at the start, more than 1; a fleet may grow */
     const char *config; /* hash of the configuration */

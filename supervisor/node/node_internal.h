@@ -26,6 +26,7 @@ struct node {
     uint32_t all; /* shards of the fleet */
     struct uuid instance;
     struct node_child children[SHARDS_MAX];
+    struct node_child gateway;
     struct journal_look *look; /* NULL: the server is to be reached again */
     struct journal_shard shards[SHARDS_MAX];
     struct journal_node nodes[NODES_MAX];

@@ -27,7 +27,7 @@ void hook_drop_page(struct hook *h)
 /* The last event that it may want. */
 static uint64_t last_of(const struct hook *h)
 {
-    return hook_is_push(&h->spec) ? h->last : h->of->last;
+    return hook_is_push(&h->spec) ? h->last : h->of->last[h->shard];
 }
 
 static void on_page(void *self, const struct reply *reply)
@@ -60,14 +60,19 @@ static void on_page(void *self, const struct reply *reply)
     h->known = h->page_next > h->state.at.seq + 1 ? 0 : h->known;
     last = doc_head(doc_get(reply->body, STR_LIT("lastSeq"))).u;
     if (h->state.at.seq > last) { /* a journal of before was put in its place */
-        log_warn("gateway.webhook",
-                 "%s: the journal ends at event %" PRIu64 " and event %" PRIu64
-                 " was sent; it goes on with the next one",
-                 h->name, last, h->state.at.seq);
+        if (h->state.at.seq != HOOK_FROM_NOW) {
+            log_warn("gateway.webhook",
+                     "%s: the journal ends at event %" PRIu64 " and event %" PRIu64
+                     " was sent; it goes on with the next one",
+                     h->name, last, h->state.at.seq);
+        }
+        h->page_next = 0;
         hook_taken(&h->state.at, last);
         h->dirty = true;
     }
-    h->of->last = last > h->of->last ? last : h->of->last;
+    if (!hook_is_push(&h->spec) && last > h->of->last[h->shard]) {
+        h->of->last[h->shard] = last;
+    }
 }
 
 void hook_read_page(struct hook *h)
@@ -98,6 +103,7 @@ void hook_read_page(struct hook *h)
     doc_put_cstr(&fields, "limit");
     doc_put_u64(&fields, PAGE);
     spec.fields = doc_from_buf(&fields);
+    spec.to_shard = hook_is_push(&h->spec) ? 0 : h->shard + 1;
     h->read_once = caller_call(caller, &spec, w->now, &h->call, &err) == BT_OK;
     buf_done(&fields);
 }

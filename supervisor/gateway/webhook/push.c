@@ -77,7 +77,7 @@ void push_put_body(const struct hook *h, struct buf *out)
 
 static struct hook *find(const struct webhooks *w, const char *plan, const char *config)
 {
-    for (int i = HOOKS_MAX; i < HOOK_PLACES; i++) {
+    for (int i = HOOKS_PLACES; i < HOOK_PLACES; i++) {
         struct hook *h = w->hooks[i];
         if (h != NULL && !h->gone && strcmp(h->spec.plan, plan) == 0 &&
             strcmp(h->spec.config, config) == 0) {
@@ -100,7 +100,7 @@ static bool has_room(const struct webhooks *w, const char *plan, const char *con
 {
     uint32_t n = w->reserved;
 
-    for (int i = HOOKS_MAX; i < HOOK_PLACES; i++) {
+    for (int i = HOOKS_PLACES; i < HOOK_PLACES; i++) {
         n += w->hooks[i] != NULL;
     }
     return n < PUSHES_MAX || find(w, plan, config) != NULL;
@@ -142,7 +142,7 @@ enum bt_code webhooks_push_put(struct webhooks *w, const struct hook_spec *spec,
 const struct hook_spec *webhooks_push_next(const struct webhooks *w, const char *plan, uint32_t *at)
 {
     while (*at < PUSHES_MAX) {
-        const struct hook *h = w->hooks[HOOKS_MAX + (*at)++];
+        const struct hook *h = w->hooks[HOOKS_PLACES + (*at)++];
         if (h != NULL && !h->gone && strcmp(h->spec.plan, plan) == 0) {
             return &h->spec;
         }
@@ -169,7 +169,7 @@ static void count_pushes(const struct webhooks *w, struct webhook_counts *ret)
 {
     *ret = (struct webhook_counts){
         .name = "push", .delivered = w->pushes_delivered, .failed = w->pushes_failed};
-    for (int i = HOOKS_MAX; i < HOOK_PLACES; i++) {
+    for (int i = HOOKS_PLACES; i < HOOK_PLACES; i++) {
         const struct hook *h = w->hooks[i];
         if (h != NULL && !h->gone) {
             const uint64_t lag = lag_of(h, h->last);
@@ -180,20 +180,31 @@ static void count_pushes(const struct webhooks *w, struct webhook_counts *ret)
     }
 }
 
+/* Of all shards. */
+static void count_hook(const struct webhooks *w, const char *name, struct webhook_counts *ret)
+{
+    *ret = (struct webhook_counts){.name = name};
+    for (int i = 0; i < HOOKS_PLACES; i++) {
+        const struct hook *h = w->hooks[i];
+        if (h != NULL && !h->gone && strcmp(h->name, name) == 0) {
+            ret->delivered += h->delivered;
+            ret->failed += h->failed;
+            ret->lag += lag_of(h, w->last[h->shard]);
+            ret->parked = ret->parked || h->state.at.parked;
+        }
+    }
+}
+
 bool webhooks_counts(const struct webhooks *w, uint32_t *at, struct webhook_counts *ret)
 {
-    while (*at < HOOKS_MAX) {
+    while (*at < HOOKS_PLACES) {
         const struct hook *h = w->hooks[(*at)++];
-        if (h != NULL && !h->gone && h->spec.url[0] != 0) {
-            *ret = (struct webhook_counts){.name = h->name,
-                                           .delivered = h->delivered,
-                                           .failed = h->failed,
-                                           .lag = lag_of(h, w->last),
-                                           .parked = h->state.at.parked};
+        if (h != NULL && !h->gone && h->shard == 0 && h->spec.url[0] != 0) {
+            count_hook(w, h->name, ret);
             return true;
         }
     }
-    if ((*at)++ > HOOKS_MAX) {
+    if ((*at)++ > HOOKS_PLACES) {
         return false;
     }
     count_pushes(w, ret);

@@ -15,7 +15,8 @@ void hook_save(struct hook *h)
 
     h->dirty = false;
     h->written = h->of->now;
-    if (!h->gone && hook_state_write(h->of->dir, h->name, &h->spec, &h->state, &err) != BT_OK) {
+    if (!h->gone &&
+        hook_state_write(h->of->dir, h->name, h->shard, &h->spec, &h->state, &err) != BT_OK) {
         log_warn("gateway.webhook", "%s: %s", h->name, err.msg);
     }
 }
@@ -35,33 +36,45 @@ static void take_event(void *self, struct doc event)
     struct webhooks *w = self;
     const struct doc seq = doc_get(event, STR_LIT("seq"));
 
-    w->last = seq.ptr == NULL ? w->last : doc_head(seq).u;
-    for (int i = HOOKS_MAX; i < HOOK_PLACES; i++) {
+    const uint64_t n = seq.ptr == NULL ? 0 : doc_head(seq).u;
+
+    if (n > 0) {
+        w->last[watch_shard(w->watch)] = n;
+    }
+    for (int i = HOOKS_PLACES; i < HOOK_PLACES; i++) {
         struct hook *h = w->hooks[i];
         if (h != NULL && str_is(doc_string(doc_get(event, STR_LIT("planId"))), h->spec.plan)) {
-            h->last = w->last;
+            h->last = n;
         }
     }
 }
 
 /* A push that was taken out has no file any more: one of its name is another one, also while the
  * last request of the first one is out. */
-static struct hook *find(struct webhooks *w, const char *name, struct hook ***ret_free)
+static struct hook *find(struct webhooks *w, const char *name, uint32_t shard,
+                         struct hook ***ret_free)
 {
     const bool push = strncmp(name, "push-", 5) == 0;
+    int others = 0;
 
     *ret_free = NULL;
     for (int i = 0; i < HOOK_PLACES; i++) {
         if (w->hooks[i] == NULL) {
-            *ret_free = *ret_free == NULL && (i >= HOOKS_MAX) == push ? &w->hooks[i] : *ret_free;
-        } else if (!(push && w->hooks[i]->gone) && strcmp(w->hooks[i]->name, name) == 0) {
+            *ret_free = *ret_free == NULL && (i >= HOOKS_PLACES) == push ? &w->hooks[i] : *ret_free;
+        } else if (!(push && w->hooks[i]->gone) && w->hooks[i]->shard == shard &&
+                   strcmp(w->hooks[i]->name, name) == 0) {
             return w->hooks[i];
+        } else {
+            others += i < HOOKS_PLACES && w->hooks[i]->shard == shard;
         }
+    }
+    if (!push && others >= HOOKS_MAX) {
+        *ret_free = NULL;
     }
     return NULL;
 }
 
-static struct hook *add(struct webhooks *w, const char *name, struct hook **place)
+static struct hook *add(struct webhooks *w, const char *name, uint32_t shard, struct hook **place)
 {
     struct hook *h = place == NULL ? NULL : calloc(1, sizeof *h);
 
@@ -69,6 +82,7 @@ static struct hook *add(struct webhooks *w, const char *name, struct hook **plac
         return NULL;
     }
     h->of = w;
+    h->shard = shard;
     (void)snprintf(h->name, sizeof h->name, "%s", name);
     buf_init(&h->page, HOOK_PAGE_BYTES + 1024);
     buf_init(&h->answer, HOOK_PAGE_BYTES + 1024);
@@ -80,10 +94,10 @@ static struct hook *add(struct webhooks *w, const char *name, struct hook **plac
     return h;
 }
 
-static void load(struct webhooks *w, const char *name, const struct stat *st)
+static void load(struct webhooks *w, const char *name, uint32_t shard, const struct stat *st)
 {
     struct hook **place;
-    struct hook *h = find(w, name, &place);
+    struct hook *h = find(w, name, shard, &place);
     const bool is_new = h == NULL;
     struct hook_spec spec;
     struct bt_error err;
@@ -92,7 +106,7 @@ static void load(struct webhooks *w, const char *name, const struct stat *st)
         return; /* it ends first */
     }
     if (is_new) {
-        h = add(w, name, place);
+        h = add(w, name, shard, place);
         if (h == NULL) {
             return;
         }
@@ -108,7 +122,10 @@ static void load(struct webhooks *w, const char *name, const struct stat *st)
         return;
     }
     if (h->spec.made != spec.made || h->spec.url[0] == 0) {
-        hook_state_read(w->dir, name, &spec, &h->state);
+        if (!hook_state_read(w->dir, name, shard, &spec, &h->state) && spec.from > 1 &&
+            watch_shards(w->watch) > 1 && !hook_is_push(&spec)) {
+            h->state.at.seq = HOOK_FROM_NOW; /* the number of the file is of one shard */
+        }
         hook_drop_page(h);
     }
     h->spec = spec;
@@ -138,7 +155,10 @@ void webhooks_scan(struct webhooks *w)
             continue;
         }
         (void)snprintf(name, sizeof name, "%.*s", (int)(n - 5), entry->d_name);
-        load(w, name, &st);
+        for (uint32_t i = 0; i < (strncmp(name, "push-", 5) == 0 ? 1 : watch_shards(w->watch));
+             i++) {
+            load(w, name, i, &st);
+        }
     }
     if (dir != NULL) {
         (void)closedir(dir);

@@ -13,6 +13,7 @@
 #include "protocol/wire/doc.h"
 #include "supervisor/gateway/json.h"
 
+enum { ENDING_BYTES = 16 };
 enum { PATH_BYTES = 4400 };
 
 /* The bytes of a file, or why not. *ret_mode: of the file. */
@@ -199,19 +200,33 @@ enum bt_code hook_spec_read(const char *dir, const char *name, struct hook_spec 
     return code;
 }
 
-void hook_state_read(const char *dir, const char *name, const struct hook_spec *spec,
-                     struct hook_state *ret)
+/* Names have no dot. */
+static void write_ending(uint32_t shard, char ret[ENDING_BYTES])
+{
+    if (shard == 0) {
+        (void)snprintf(ret, ENDING_BYTES, ".at");
+    } else {
+        (void)snprintf(ret, ENDING_BYTES, ".S%u.at", (unsigned)shard);
+    }
+}
+
+bool hook_state_read(const char *dir, const char *name, uint32_t shard,
+                     const struct hook_spec *spec, struct hook_state *ret)
 {
     struct buf bytes;
     struct doc d = {.ptr = NULL};
+    char ending[ENDING_BYTES];
+    bool found = false;
 
     *ret = (struct hook_state){.at.seq = spec->from > 0 ? spec->from - 1 : 0};
     buf_init(&bytes, json_doc_capacity(HOOK_FILE_MAX));
-    if (read_doc(dir, name, ".at", &bytes, NULL) == BT_OK) {
+    write_ending(shard, ending);
+    if (read_doc(dir, name, ending, &bytes, NULL) == BT_OK) {
         d = doc_from_buf(&bytes);
     }
     if (doc_get(d, STR_LIT("seq")).ptr != NULL && number(d, "made") == spec->made) {
         const struct doc parked = doc_get(d, STR_LIT("parked"));
+        found = true;
         ret->at.seq = number(d, "seq");
         ret->at.tries = (uint32_t)number(d, "tries");
         ret->at.failed = number(d, "failedMs");
@@ -224,6 +239,7 @@ void hook_state_read(const char *dir, const char *name, const struct hook_spec *
         (void)take_text(d, "testWhy", ret->test_why, HOOK_WHY_MAX);
     }
     buf_done(&bytes);
+    return found;
 }
 
 static void put_state(struct buf *out, const struct hook_spec *spec, const struct hook_state *s)
@@ -248,14 +264,17 @@ static void put_state(struct buf *out, const struct hook_spec *spec, const struc
     json_close(out, '}');
 }
 
-enum bt_code hook_state_write(const char *dir, const char *name, const struct hook_spec *spec,
-                              const struct hook_state *s, struct bt_error *err)
+enum bt_code hook_state_write(const char *dir, const char *name, uint32_t shard,
+                              const struct hook_spec *spec, const struct hook_state *s,
+                              struct bt_error *err)
 {
     char path[PATH_BYTES];
+    char ending[ENDING_BYTES];
     struct buf text;
     enum bt_code code;
 
-    (void)snprintf(path, sizeof path, "%s/" HOOKS_DIR "/%s.at", dir, name);
+    write_ending(shard, ending);
+    (void)snprintf(path, sizeof path, "%s/" HOOKS_DIR "/%s%s", dir, name, ending);
     buf_init(&text, HOOK_FILE_MAX);
     put_state(&text, spec, s);
     code = buf_check(&text, err);
@@ -264,6 +283,16 @@ enum bt_code hook_state_write(const char *dir, const char *name, const struct ho
     }
     buf_done(&text);
     return code;
+}
+
+void hook_state_remove(const char *dir, const char *name, uint32_t shard)
+{
+    char path[PATH_BYTES];
+    char ending[ENDING_BYTES];
+
+    write_ending(shard, ending);
+    (void)snprintf(path, sizeof path, "%s/" HOOKS_DIR "/%s%s", dir, name, ending);
+    (void)unlink(path);
 }
 
 enum bt_code hook_secret_read(const struct hook_spec *spec, char *ret, size_t cap,

@@ -67,12 +67,16 @@ BT_MUST_CHECK enum bt_code hook_spec_read(const char *dir, const char *name, str
                                           struct bt_error *err);
 BT_MUST_CHECK enum bt_code hook_spec_parse(struct str json, struct hook_spec *ret,
                                            struct bt_error *err);
-/* Without a file of this webhook that can be read: at the first event of the spec. */
-void hook_state_read(const char *dir, const char *name, const struct hook_spec *spec,
-                     struct hook_state *ret);
-BT_MUST_CHECK enum bt_code hook_state_write(const char *dir, const char *name,
+/* NAME.at, of another shard than 0 NAME.SN.at. False, and as it is
+ * without one: there is no file of this webhook that can be read: at
+ * the first event of the spec. */
+bool hook_state_read(const char *dir, const char *name, uint32_t shard,
+                     const struct hook_spec *spec, struct hook_state *ret);
+BT_MUST_CHECK enum bt_code hook_state_write(const char *dir, const char *name, uint32_t shard,
                                             const struct hook_spec *spec,
                                             const struct hook_state *s, struct bt_error *err);
+/* The file of another shard than 0. */
+void hook_state_remove(const char *dir, const char *name, uint32_t shard);
 /* The text of the secrets, from a file that only its owner may read, or a variable. */
 BT_MUST_CHECK enum bt_code hook_secret_read(const struct hook_spec *spec, char *ret, size_t cap,
                                             struct bt_error *err);

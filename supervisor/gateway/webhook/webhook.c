@@ -43,7 +43,8 @@ static void turn(struct hook *h)
     if (h->out || h->spec.url[0] == 0) {
         return;
     }
-    if (h->spec.test != h->state.tested && h->post_again <= w->now && !hook_is_push(&h->spec)) {
+    if (h->shard == 0 && h->spec.test != h->state.tested && h->post_again <= w->now &&
+        !hook_is_push(&h->spec)) {
         hook_send_test(h);
         return;
     }
@@ -67,6 +68,9 @@ static void end(struct hook *h)
 {
     if (h->call != NULL) {
         call_abandon(h->call);
+    }
+    if (h->shard > 0) {
+        hook_state_remove(h->of->dir, h->name, h->shard);
     }
     buf_done(&h->page);
     buf_done(&h->answer);

@@ -6,14 +6,24 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "protocol/base/shard.h"
 #include "supervisor/gateway/webhook/store.h"
 #include "supervisor/gateway/webhook/webhook.h"
 
-enum { HOOK_PLACES = HOOKS_MAX + PUSHES_MAX, HOOK_AGAIN_MS = 500, HOOK_PAGE_BYTES = 1024 * 1024 };
+enum {
+    HOOKS_PLACES = HOOKS_MAX * SHARDS_MAX, /* a queue for each shard */
+    HOOK_PLACES = HOOKS_PLACES + PUSHES_MAX,
+    HOOK_AGAIN_MS = 500,
+    HOOK_PAGE_BYTES = 1024 * 1024
+};
+
+/* Its events are those after the last one when it is first asked for. */
+#define HOOK_FROM_NOW ((uint64_t)INT64_MAX - 1)
 
 struct hook {
     struct webhooks *of;
     char name[HOOK_NAME_MAX + 1];
+    uint32_t shard; /* whose events it sends; a push knows it by its plan */
     struct hook_spec spec;
     struct hook_state state;
     struct timespec changed; /* the file, when it was read */
@@ -44,9 +54,9 @@ struct webhooks {
     const char *dir, *url;
     struct watch *watch;
     struct egress *out;
-    struct hook *hooks[HOOK_PLACES]; /* pushes have the places after HOOKS_MAX */
+    struct hook *hooks[HOOK_PLACES]; /* pushes have the places after HOOKS_PLACES */
     msec scanned, now;
-    uint64_t last; /* the number of the last event that came */
+    uint64_t last[SHARDS_MAX]; /* the number of the last event that came */
     bool watches;
     uint32_t reserved;                        /* places of pushes that messages on their way keep */
     uint64_t pushes_delivered, pushes_failed; /* of those that are gone */

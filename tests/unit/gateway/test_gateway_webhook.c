@@ -268,24 +268,24 @@ static void how_far_it_is_comes_back_and_belongs_to_one_webhook(void **unused)
 
     (void)unused;
     assert_non_null(mkdtemp(dir));
-    hook_state_read(dir, "ops", &spec, &back);
+    hook_state_read(dir, "ops", 0, &spec, &back);
     assert_int_equal(back.at.seq, 9);
     (void)snprintf(path, sizeof path, "%s/" HOOKS_DIR, dir);
     assert_int_equal(mkdir(path, 0700), 0);
-    assert_int_equal(hook_state_write(dir, "ops", &spec, &state, NULL), BT_OK);
-    hook_state_read(dir, "ops", &spec, &back);
+    assert_int_equal(hook_state_write(dir, "ops", 0, &spec, &state, NULL), BT_OK);
+    hook_state_read(dir, "ops", 0, &spec, &back);
     assert_int_equal(back.at.seq, 99);
     assert_int_equal(back.at.due, T0 + 5);
     assert_true(back.at.parked);
     assert_string_equal(back.at.why, "\"x\"");
     assert_int_equal(back.tested, 4);
     spec.made = 6; /* removed, and another one made of the same name */
-    hook_state_read(dir, "ops", &spec, &back);
+    hook_state_read(dir, "ops", 0, &spec, &back);
     assert_int_equal(back.at.seq, 9);
     (void)snprintf(path, sizeof path, "%s/" HOOKS_DIR "/ops.at", dir);
     assert_int_equal(truncate(path, 10), 0); /* cut: events come again, and none is left out */
     spec.made = 5;
-    hook_state_read(dir, "ops", &spec, &back);
+    hook_state_read(dir, "ops", 0, &spec, &back);
     assert_int_equal(back.at.seq, 9);
     assert_int_equal(unlink(path), 0);
     (void)snprintf(path, sizeof path, "%s/" HOOKS_DIR, dir);
