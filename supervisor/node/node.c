@@ -269,7 +269,7 @@ static void reap(struct node *n)
         if (pid == n->gateway.pid) {
             on_gateway_exit(n, status);
         }
-                for (uint32_t i = 0; i < n->all; i++) {
+        for (uint32_t i = 0; i < n->all; i++) {
             if (n->children[i].pid == pid) {
                 on_exit_of(n, i, status);
             }
