@@ -45,7 +45,7 @@ class Grows(Base):
         in_sessions = {"s%d" % n: one.submit(echo("first"), sessionId="s%d" % n) for n in range(12)}
         one.ask("schedule.put", name="nightly", cron="0 3 * * *", plan=echo("night"))
         slow_key = next("r%d" % i for i in range(1000) if hashed("r%d" % i, 4) != hashed("r%d" % i, 8))
-        holder = {"steps": [{"id": "w", "agentId": "exec", "skill": "wait", "task": "Wait", "parameters": {"name": "w", "seconds": "8"}}]}
+        holder = {"steps": [{"id": "w", "agentId": "exec", "skill": "wait", "task": "Wait", "parameters": {"name": "w", "seconds": "300"}}]}
         held = one.submit(holder, policy={"concurrencyKey": slow_key})
         for plan in [*plans.values(), *in_sessions.values()]:
             self.assertEqual(one.wait_plan(plan, 60)["status"], "completed")
