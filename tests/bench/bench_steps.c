@@ -12,7 +12,7 @@ enum {
     FAN_WIDTH = 1000,
     SMALL_STEPS = 5,
     AT_A_TIME = 64,
-    WATCH_MS = 1000,
+    WATCH_MS = 10000, /* a busy machine */
     WAIT_MS = 300000,
     CLIENTS_MAX = 64
 };

@@ -119,9 +119,11 @@ class Bench:
             until(lambda: all((s / "endpoints.json").exists() for s in states), 30, "all shards are led: " + (work / "log").read_text()[-2000:])
             plans = (self.args.plans or 3000) // n
             drivers = [subprocess.Popen([BIN / "bench_steps", "S3", "--durability", "power", "--quick", "--n", str(plans), "--at", s],
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) for s in states]
-            rates = [json.loads(d.communicate(timeout=600)[0])["steps_per_s"] for d in drivers]
-            return sum(rates)
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for s in states]
+            said = [d.communicate(timeout=600) for d in drivers]
+            if any(d.returncode != 0 for d in drivers):
+                raise RuntimeError("S3 at %d shards: %s" % (n, [e[-500:] for _, e in said]))
+            return sum(json.loads(out)["steps_per_s"] for out, _ in said)
         finally:
             node.terminate()
             node.wait()
@@ -165,13 +167,17 @@ def main():
                     figures.setdefault((name, scenario), []).append(us)
                     print("%d %s %s %.1f" % (n, name, scenario, us), file=sys.stderr, flush=True)
             for s in shards:
-                rate = bench.shards(s)
+                try:
+                    rate = bench.shards(s)
+                except (RuntimeError, AssertionError) as e:
+                    print("failed: %s" % e, file=sys.stderr, flush=True)
+                    continue
                 figures.setdefault(("shards", s), []).append(rate)
                 print("%d shards %d: %.0f steps/s" % (n, s, rate), file=sys.stderr, flush=True)
     table(scenarios, names, figures)
     if shards:
         print("\n| shards at one node | " + " | ".join(map(str, shards)) + " |\n|---|" + "---|" * len(shards))
-        print("| steps a second, S3 | %s |" % " | ".join("%.0f" % statistics.median(figures["shards", s]) for s in shards))
+        print("| steps a second, S3 | %s |" % " | ".join("%.0f" % statistics.median(figures["shards", s]) if ("shards", s) in figures else "failed" for s in shards))
 
 
 if __name__ == "__main__":
