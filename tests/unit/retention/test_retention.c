@@ -322,6 +322,7 @@ static void many_plans_inside_one_go_in_several_slices_and_it_goes_last(void **s
     assert_true(jobs >= 1000 && jobs < 1001 + 16);
     commit(w.journal);
     assert_true(has(&w, plan));
+    assert_ok(journal_plan_by_id(w.journal, plan, &p, &err), err);
     assert_ok(retention_delete(w.retention, &p, STR_LIT("x"), 1, &jobs, &err), err);
     assert_false(retention_is_under_way(w.retention, p.ix));
     assert_int_equal(jobs, 1001);
