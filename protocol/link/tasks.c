@@ -66,7 +66,9 @@ static void give(nng_aio **aio, void (*completion)(void *))
 
 void tasks_rest(uint32_t n, msec look_ms)
 {
+    (void)pthread_mutex_lock(&tasks.mutex);
     tasks.rests = true;
+    (void)pthread_mutex_unlock(&tasks.mutex);
     atomic_store(&tasks.ran, false);
     for (uint32_t i = 0; i < n && i < THREADS_MAX; i++) {
         give(&tasks.aios[i], rest);
