@@ -331,6 +331,53 @@ static void the_largest_of_every_kind_fits_a_frame(void **state)
     }
 }
 
+/* The results that an agent gets in part; those that it gets whole are not named. */
+static void a_step_says_which_results_were_cut(void **state)
+{
+    enum { PICKS = 11, SHOWN = 8 };
+    struct bench *b = *state;
+    struct record rec = {.type = REC_STEP_STARTED, .wall = 1, .step = 12};
+    struct context_pick picks[PICKS];
+    struct msg_ev_plan_step_started ev;
+    struct record_extra x;
+    struct bt_error err;
+
+    codec_plan_make(&b->p, 13, 3, STR_LIT("a task"), 3);
+    for (uint32_t i = 0; i < PICKS; i++) {
+        picks[i] = (struct context_pick){.step = i, .bytes = i % 2 == 0 ? 70 : 69, .whole = 70};
+    }
+    x = extra_of(b, &rec);
+    x.context = picks;
+    x.context_left_out = 3;
+    x.context_n = PICKS;
+    encode(b, &rec, &x);
+    assert_ok(msg_read_doc(&b->arena, doc_from_buf(&b->body), MSG_ev_plan_step_started, &ev, &err),
+              err);
+    assert_int_equal(ev.context_left_out, 3);
+    assert_int_equal(ev.context_truncated_n, PICKS / 2);
+    assert_int_equal(ev.context_cuts, PICKS / 2);
+    for (uint32_t i = 0; i < ev.context_truncated_n; i++) {
+        assert_true(str_eq(ev.context_truncated[i].step_id, b->p.plan.steps[2 * i + 1].step_id));
+        assert_int_equal(ev.context_truncated[i].bytes, 69);
+        assert_int_equal(ev.context_truncated[i].of, 70);
+    }
+    assert_true(record_context_truncated(&x));
+    for (uint32_t i = 0; i < PICKS; i++) { /* more than are named, and counted all the same */
+        picks[i].bytes = i == 0 ? 70 : 69;
+    }
+    x.context_left_out = 0;
+    encode(b, &rec, &x);
+    assert_ok(msg_read_doc(&b->arena, doc_from_buf(&b->body), MSG_ev_plan_step_started, &ev, &err),
+              err);
+    assert_int_equal(ev.context_truncated_n, SHOWN);
+    assert_int_equal(ev.context_cuts, PICKS - 1);
+    assert_true(record_context_truncated(&x));
+    x.context_n = 1;
+    assert_false(record_context_truncated(&x));
+    x.context_left_out = 1;
+    assert_true(record_context_truncated(&x));
+}
+
 static void plan_generated_lists_what_fits_and_says_when_it_is_cut(void **state)
 {
     struct bench *b = *state;
@@ -612,6 +659,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_record_comes_back_with_what_run_apply_reads),
         TEST(the_largest_of_every_kind_fits_a_frame),
+        TEST(a_step_says_which_results_were_cut),
         TEST(plan_generated_lists_what_fits_and_says_when_it_is_cut),
         TEST(a_revision_tells_its_new_steps_and_no_others),
         TEST(a_gate_tells_what_is_missing),

@@ -123,6 +123,43 @@ static void a_variable_that_names_a_step_is_a_warning(void **state)
     built_free(b);
 }
 
+/* What a condition looks at: the result of a step, or how it ended. */
+static struct built *with_reference(const char *plan, uint32_t step, const char *text)
+{
+    struct built *b = build(plan);
+    b->texts[b->n_texts++] = (struct plan_text){step, str_from(text), "when", .reference = true};
+    check(b, NULL);
+    return b;
+}
+
+static void a_condition_looks_at_steps_before_it(void **state)
+{
+    static const char *const fine[] = {"steps.a", "steps.b", "results.a", "results.b.x.y"};
+    static const struct {
+        const char *text, *why;
+    } wrong[] = {{"steps.z", "steps.z names no step of this plan"},
+                 {"results.z.x", "results.z.x names no step of this plan"},
+                 {"steps.c", "steps.c: a step has no result of its own"},
+                 {"steps.d", "steps.d: this step does not depend on \"d\""},
+                 {"results.d.x", "results.d.x: this step does not depend on \"d\""}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof fine / sizeof fine[0]; i++) {
+        struct built *b = with_reference("a; b<a; c<b; d<a", 2, fine[i]);
+        assert_int_equal(b->problems.total, 0);
+        built_free(b);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct built *b = with_reference("a; b<a; c<b; d<a", 2, wrong[i].text);
+        assert_int_equal(b->problems.errors, 1);
+        assert_string_equal(nth(b, 0)->field, "when");
+        if (strncmp(nth(b, 0)->message, wrong[i].why, strlen(wrong[i].why)) != 0) {
+            fail_msg("%s: %s", wrong[i].text, nth(b, 0)->message);
+        }
+        built_free(b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +173,7 @@ int main(void)
         cmocka_unit_test(a_malformed_template_is_refused_and_foreign_braces_are_a_warning),
         cmocka_unit_test(a_template_of_another_system_that_names_a_step_is_refused),
         cmocka_unit_test(a_variable_that_names_a_step_is_a_warning),
+        cmocka_unit_test(a_condition_looks_at_steps_before_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
