@@ -108,6 +108,20 @@ static void a_file_that_is_stored_is_fetched_by_the_step_that_is_given_it(void *
     house_says(h, house_ok(h, "artifact.fetch", "%s,'uri':'%s','offset':1,'limit':3", mine(h), uri),
                "len=5; bytes=ZWxs");
     house_says(h, house_ok(h, "artifact.fetch", "%s,'uri':'%s','offset':5", mine(h), uri), "len=5");
+    /* Whoever sees the plan reads it. */
+    house_says(h, house_ok(h, "artifact.read", "'uri':'%s'", uri),
+               "type=artifact.read.ok; len=5; bytes=aGVsbG8=");
+    house_says(h, house_ok(h, "artifact.read", "'uri':'%s','offset':1,'limit':3", uri),
+               "len=5; bytes=ZWxs");
+    house_says(h, house_ok(h, "artifact.read", "'uri':'%s','offset':4,'limit':9", uri),
+               "len=5; bytes=bw==");
+    house_refused(h, "GONE", "is not there any more", "artifact.read", "'uri':'%s.x'", uri);
+    house_refused(h, "NOT_FOUND", "No state found", "artifact.read",
+                  "'uri':'file://%s/0190F3C2-7A1B-7C3D-9E4F-0123456789AB/a@1.1@g'", root);
+    house_refused(h, "UNAUTHORIZED", "", "artifact.read", "'uri':'file:///etc/passwd'");
+    (void)house_as(h, "submitter");
+    house_refused(h, "NOT_FOUND", "No state found", "artifact.read", "'uri':'%s'", uri);
+    (void)house_as(h, NULL);
     close_house(h);
 }
 
