@@ -1,0 +1,132 @@
+/* The i-th allocation fails, for every i: a card says so, or is whole. ASan reports leaks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agents/sdk/card.h"
+#include "tests/support/cmocka.h"
+
+enum { ATTEMPTS = 1000, WORDS = 9000 };
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *at, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *at, size_t n);
+
+static long successes_left = -1; /* -1 = no failure; afterwards they succeed again */
+
+static bool fails(void)
+{
+    if (successes_left < 0) {
+        return false;
+    }
+    return successes_left-- == 0;
+}
+
+void *__wrap_malloc(size_t n)
+{
+    return fails() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *at, size_t n)
+{
+    return fails() ? NULL : __real_realloc(at, n);
+}
+
+static void run(struct bt_step *step, void *self)
+{
+    (void)step;
+    (void)self;
+}
+
+static char words[WORDS + 1]; /* more than a block of an arena */
+
+static const char *const tags[] = {"one", words, NULL};
+static const char *const examples[] = {"count the rows", words, NULL};
+
+/* The texts of a member are the last ones that the arena has to make room for. */
+static enum bt_code make(int large, struct bt_error *err)
+{
+    const struct bt_skill skill = {
+        .id = "do",
+        .name = large == 1 ? words : "Do",
+        .description = large == 2 ? words : "Does it.",
+        .effects = "none",
+        .tags = large == 3 ? tags : NULL,
+        .examples = large == 4 ? examples : NULL,
+        .input_schema = "{\"type\":\"object\",\"required\":[\"n\"]}",
+        .output_schema = "{\"type\":\"integer\"}",
+        .run = run,
+    };
+    const struct bt_agent_def def = {
+        .agent_id = "calc", .name = "calc", .version = "1", .skills = &skill, .skill_count = 1};
+    struct arena arena = {0};
+    struct msg_card view;
+    struct card card;
+    enum bt_code code = card_init(&card, &def, err);
+
+    if (code == BT_OK) {
+        code = card_set_id(&card, "another", err);
+    }
+    if (code == BT_OK) {
+        code = card_view(&card, &arena, &view, err);
+    }
+    if (code == BT_OK) {
+        assert_true(str_is(view.agent_id, "another"));
+        assert_int_equal(view.skills_n, 1);
+        assert_true(str_is(view.skills[0].id, "do"));
+        assert_true(str_is(view.skills[0].name, skill.name));
+        assert_true(str_is(view.skills[0].description, skill.description));
+        assert_true(str_is(view.skills[0].effects, "none"));
+        assert_int_equal(view.skills[0].tags_n, large == 3 ? 2 : 0);
+        assert_int_equal(view.skills[0].examples_n, large == 4 ? 2 : 0);
+        assert_non_null(view.skills[0].input_schema.ptr);
+        assert_non_null(view.skills[0].output_schema.ptr);
+    }
+    arena_done(&arena);
+    card_done(&card);
+    return code;
+}
+
+static void a_card_without_memory_says_so_or_is_whole(void **state)
+{
+    (void)state;
+    memset(words, 'w', WORDS);
+    for (int large = 0; large <= 4; large++) {
+        long failures = 0;
+        for (long i = 0; i < ATTEMPTS; i++) {
+            struct bt_error err = {.code = BT_OK};
+            enum bt_code code;
+            bool failed;
+            successes_left = i;
+            code = make(large, &err);
+            failed = successes_left < 0;
+            successes_left = -1;
+            if (!failed) {
+                assert_int_equal(code, BT_OK);
+                break;
+            }
+            failures++;
+            if (code != BT_OK) {
+                assert_int_equal(code, BT_NOMEM);
+                assert_int_equal(err.code, BT_NOMEM);
+                assert_true(strlen(err.msg) > 0);
+            }
+        }
+        assert_true(failures > 5 && failures < ATTEMPTS);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_card_without_memory_says_so_or_is_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
