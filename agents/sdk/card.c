@@ -169,6 +169,7 @@ static enum bt_code copy_skill(struct card *c, const struct bt_skill *from, stru
                           .run = from->run,
                           .max_ms = from->max_ms};
     if (to->skill.id == NULL || to->skill.effects == NULL ||
+        (from->name != NULL && to->skill.name == NULL) ||
         (from->description != NULL && to->skill.description == NULL)) {
         return err_set(err, BT_NOMEM, "out of memory for a card");
     }
