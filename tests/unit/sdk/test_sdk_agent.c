@@ -1,5 +1,7 @@
 /* A real agent process over real sockets; the test plays the supervisor. argv: the probe agent's
  * path. */
+#include <dirent.h>
+#include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -9,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -541,6 +544,64 @@ static void a_quick_handler_runs_on_the_loop_and_a_slow_one_does_not(void **stat
     assert_true(runs_on("worker", "p/1/c", "{}"));
 }
 
+/* The threads of the agent that wait for what comes; -1: the kernel does not tell. */
+static int threads_that_poll(void)
+{
+    char path[300];
+    int n = 0;
+    DIR *tasks;
+    const struct dirent *task;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)w.pid);
+    tasks = opendir(path);
+    assert_non_null(tasks);
+    while ((task = readdir(tasks)) != NULL) {
+        long call = -1;
+        FILE *f;
+        if (task->d_name[0] == '.') {
+            continue;
+        }
+        (void)snprintf(path, sizeof path, "/proc/%d/task/%.20s/syscall", (int)w.pid, task->d_name);
+        f = fopen(path, "re");
+        if (f == NULL || (fscanf(f, "%ld", &call) < 0 && errno != 0)) {
+            n = -1;
+        }
+        if (f != NULL) {
+            (void)fclose(f);
+        }
+        if (n < 0) {
+            break;
+        }
+#ifdef SYS_poll
+        n += call == SYS_poll;
+#endif
+        n += call == SYS_ppoll;
+    }
+    (void)closedir(tasks);
+    return n;
+}
+
+/* A handler that kept the loop too long and returns has lost it: it may not go on beside the new
+ * one. */
+static void one_thread_has_the_loop_after_a_slow_handler(void **state)
+{
+    int once = 0;
+
+    (void)state;
+    if (PROBE_OWN_LOOP || !PROBE_ON_LOOP || threads_that_poll() < 0) {
+        skip();
+    }
+    (void)runs_on("loop", "p/1/a", "{\"ms\":200}");
+    for (int i = 0; i < 20; i++) {
+        int n;
+        (void)serve(NULL, &w.beats, 0); /* 50 ms pass */
+        n = threads_that_poll();
+        assert_true(n <= 1);
+        once += n;
+    }
+    assert_true(once > 0);
+}
+
 static void a_deadline_ends_a_handler_that_polls(void **state)
 {
     struct msg_step_execute m = step_of("work", "p/1/a", NULL);
@@ -637,6 +698,8 @@ int main(int argc, char **argv)
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_quick_handler_runs_on_the_loop_and_a_slow_one_does_not,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_thread_has_the_loop_after_a_slow_handler, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_deadline_ends_a_handler_that_polls, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_handler_that_hangs_costs_neither_the_lease_nor_other_steps, set_up, tear_down),
