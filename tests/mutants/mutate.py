@@ -44,7 +44,7 @@ ROOMS = {
     "core": ("supervisor/core/*/*.c", ["unit/core"], r"sim\.|explore\.|" + PLANS),
     "journal": ("supervisor/journal/*.c", ["unit/journal", "unit/events", r"edge\.journal_(open|full|limits|damage)$"],
                 r"edge\.journal_.*|e2e\.(golden|sessions|sessions_kill|faults|rows)$"),
-    "events": ("supervisor/events/*.c", ["unit/events"], PLANS),
+    "events": ("supervisor/events/*.c", ["unit/events", r"lint\.events$"], PLANS),
     "engine": ("supervisor/engine/*.c", DAEMON, PLANS + "|" + CLIENTS),
     "query": ("supervisor/query/*.c", DAEMON, PLANS + "|" + CLIENTS),
     "dispatch": ("supervisor/dispatch/*.c", DAEMON, PLANS + "|" + CLIENTS),

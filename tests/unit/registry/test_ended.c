@@ -163,6 +163,26 @@ static void what_is_excused_does_not_count(void **state)
     }
 }
 
+/* Who is dead has no time any more; who is only silent keeps the one that began with its end. */
+static void silence_does_not_give_it_more_time_and_death_ends_it(void **state)
+{
+    struct registry *r = registry_with(250);
+    const uint32_t s = connected(r, add(r, "a", 0), 1, 1000);
+    enum health h = HEALTH_COUNT;
+
+    (void)state;
+    set_lane(r, s, 0, false, 1010);
+    assert_int_equal(registry_expire(r, 1200, &h), s);
+    assert_int_equal(h, HEALTH_SUSPECT);
+    assert_int_equal(registry_deadline(r), 1260);
+    assert_int_equal(registry_expire(r, 1259, &h), REGISTRY_NONE);
+    assert_int_equal(dead_at(r, 1260), s);
+    registry_remove(r, s, 1260);
+    assert_true(registry_deadline(r) == MSEC_NEVER);
+    assert_int_equal(dead_at(r, 2000), REGISTRY_NONE);
+    free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +193,7 @@ int main(void)
         cmocka_unit_test(who_lost_them_first_goes_first),
         cmocka_unit_test(a_new_instance_in_its_place_has_a_lease_of_its_own),
         cmocka_unit_test(what_is_excused_does_not_count),
+        cmocka_unit_test(silence_does_not_give_it_more_time_and_death_ends_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
