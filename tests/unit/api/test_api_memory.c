@@ -1,0 +1,193 @@
+/*
+ * Each request that reads, with every allocation that it makes failing in turn: it is refused for
+ * memory and nothing else, or answered as before, and the next one is answered as before in any
+ * case. What changes something is asked in edge.house_memory, in processes of their own.
+ */
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/house/house.h"
+
+#define STEP(id, more)                                                                             \
+    "{'stepId':'" id "','agentId':'calc','skill':'do','task':'do " id "'" more "}"
+
+enum { ALLOCATIONS_MAX = 4000 };
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *at, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *at, size_t n);
+
+static long fail_at; /* 0 = none */
+static long made;
+static bool is_acting;
+
+static bool fails(void)
+{
+    return is_acting && fake_link_inside == 0 && ++made == fail_at;
+}
+
+void *__wrap_malloc(size_t n)
+{
+    return fails() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *at, size_t n)
+{
+    return fails() ? NULL : __real_realloc(at, n);
+}
+
+static void on_act(bool act)
+{
+    is_acting = act;
+}
+
+static struct {
+    struct house *h;
+    const char *open, *ended, *review, *past;
+} w;
+
+static void arrange(void)
+{
+    w.h = house_open();
+    house_join_as(w.h, "calc", 2,
+                  "'skills':[{'id':'do','description':'D','tags':['x']},{'id':'plan',"
+                  "'description':'P','inputSchema':{'type':'object'}}]",
+                  "");
+    w.h->processes[0] = (struct house_process){.agent_id = "calc",
+                                               .why = "it was killed by signal 9",
+                                               .log = "/tmp/x.log",
+                                               .view = {.name = "calc#1",
+                                                        .state = "running",
+                                                        .pid = 7,
+                                                        .group = "g",
+                                                        .doing = "",
+                                                        .reason = "why"}};
+    w.h->processes_n = 1;
+    w.ended = house_submit(w.h, "'goal':'many','planner':'agent:calc','sessionId':'s'");
+    house_done(w.h, "calc",
+               "'result':{'data':{'steps':[{'stepId':'x','agentId':'calc','skill':'do','task':'t',"
+               "'estimate':{'tokens':7,'costMicros':9}}]}},'usage':{'inputTokens':3}");
+    house_failed(w.h, "calc", "PERMISSION_DENIED", false);
+    w.open =
+        house_submit(w.h, "'plan':{'goal':'g','description':'d','steps':[" STEP("a", "") "," STEP(
+                              "b", ",'requiresApproval':true,'parameters':{'n':'{{results.a}}'"
+                                   "}") "," STEP("c", "") "]},'sessionId':'s'");
+    house_done(w.h, "calc", "'result':{'text':'five','data':{'n':5}}");
+    w.review = house_text(w.h, "%s/b/r1", w.open);
+    (void)house_ok(w.h, "plan.pause", "'planId':'%s','reason':'lunch'", w.open);
+    (void)house_ok(w.h, "session.say", "'sessionId':'s','text':'status'");
+    (void)house_ok(w.h, "schedule.put",
+                   "'name':'n','cron':'@daily','plan':{'goal':'g','steps':[" STEP("a", "") "]}");
+}
+
+static const struct {
+    const char *type;
+    enum { NOTHING, OPEN, ENDED, REVIEW } about; /* its id stands first */
+    const char *more;
+    bool less; /* an answer that is true without all of it */
+} asked[] = {
+    {"plan.get", OPEN, "", true},
+    {"plan.get", ENDED, ",'document':true", true},
+    {"plan.result", OPEN, "", true},
+    {"plan.result", ENDED, ",'stepId':'x'", true},
+    {"plan.list", NOTHING, " ", true},
+    {"plan.list", NOTHING, "'status':'running','sessionId':'s'", true},
+    {"plan.history", OPEN, "", true},
+    {"plan.stats", ENDED, "", true},
+    {"plan.cost", NOTHING, " ", true},
+    {"plan.cost", ENDED, "", true},
+    {"plan.lint", NOTHING,
+     "'plan':{'goal':'g','steps':[" STEP("a", "") "," STEP("b", ",'dependsOn':['a']") "]}", true},
+    {"review.list", OPEN, "", true},
+    {"review.list", NOTHING, " ", true},
+    {"review.get", REVIEW, "", true},
+    {"events.read", NOTHING, "'fromSeq':1,'limit':50", false},
+    {"blob.get", NOTHING, "'blobId':1", false},
+    {"session.get", NOTHING, "'sessionId':'s'", true},
+    {"session.list", NOTHING, " ", true},
+    {"schedule.list", NOTHING, " ", true},
+    {"schedule.get", NOTHING, "'name':'n'", true},
+    {"agents.list", NOTHING, " ", true},
+    {"agents.get", NOTHING, "'agentId':'calc'", true},
+    {"supervisor.info", NOTHING, " ", true},
+    {"supervisor.stats", NOTHING, " ", true},
+};
+
+static const char *ask(size_t i)
+{
+    const char *const ids[] = {
+        [OPEN] = w.open, [ENDED] = w.ended, [REVIEW] = w.review, [NOTHING] = ""};
+
+    return house_ask(w.h, asked[i].type, "%s",
+                     asked[i].about == NOTHING
+                         ? asked[i].more
+                         : house_text(w.h, "'%s':'%s'%s",
+                                      asked[i].about == REVIEW ? "reviewId" : "planId",
+                                      ids[asked[i].about], asked[i].more));
+}
+
+/* The answer with the n-th allocation failing; *ret_failed: there were so many. */
+static const char *ask_without(size_t i, long n, bool *ret_failed)
+{
+    const char *answer;
+
+    made = 0;
+    fail_at = n;
+    house_rooms_act = on_act;
+    answer = ask(i);
+    house_rooms_act = NULL;
+    is_acting = false;
+    fail_at = 0;
+    *ret_failed = made >= n;
+    return answer;
+}
+
+static void a_request_without_memory_is_refused_for_it(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        uint32_t refused = 0;
+        bool failed = true;
+        arrange();
+        house_is(w.h, ask(i), "ok", "true");
+        for (long n = 1; failed && n < ALLOCATIONS_MAX; n++) {
+            const char *answer = ask_without(i, n, &failed);
+            if (w.h->dead || answer == NULL) {
+                fail_msg("%s: allocation %ld: no answer: %s", asked[i].type, n, w.h->why.msg);
+            }
+            if (strcmp(house_get(w.h, answer, "ok"), "true") != 0) {
+                refused++;
+                if (strcmp(house_get(w.h, answer, "error.code"), "NOMEM") != 0) {
+                    fail_msg("%s: allocation %ld: %s", asked[i].type, n, answer);
+                }
+            }
+        }
+        assert_false(failed);
+        house_is(w.h, ask(i), "ok", "true");
+        if (refused == 0) {
+            (void)fprintf(stderr, "%s is never refused\n", asked[i].type);
+        }
+        house_close(w.h);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_without_memory_is_refused_for_it),
+    };
+    cJSON_Hooks hooks = {__wrap_malloc, free};
+
+    cJSON_InitHooks(&hooks);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
