@@ -252,6 +252,12 @@ static void answer_page(struct engine *engine, struct request *rq, struct event_
     buf_init(&list, LIMIT_CONTROL_BYTES);
     doc_put_array(&list, page->n);
     buf_add(&list, page->docs.at, page->docs.len);
+    list.bad = page->docs.bad != BT_OK ? page->docs.bad : list.bad;
+    if (buf_check(&list, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        buf_done(&list);
+        return;
+    }
     ok.events = doc_from_buf(&list);
     ok.deleted = page->deleted;
     ok.deleted_n = page->deleted_n;

@@ -343,7 +343,11 @@ void on_blob_get(struct engine *engine, struct request *rq)
         doc_put_bin(&bin, bytes.at == NULL ? (const uint8_t *)"" : bytes.at + at, n);
         ok.len = bytes.len;
         ok.bytes = doc_from_buf(&bin);
-        request_answer(engine, rq, MSG_blob_get_ok, &ok);
+        if (buf_check(&bin, &err) != BT_OK) {
+            request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        } else {
+            request_answer(engine, rq, MSG_blob_get_ok, &ok);
+        }
     }
     buf_done(&bytes);
     buf_done(&bin);

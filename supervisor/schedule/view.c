@@ -111,11 +111,13 @@ static void put_document(const struct msg_rec_schedule_document *doc, struct msg
     ret->policy = doc->policy;
 }
 
-static struct doc doc_of(struct arena *arena, struct str bytes)
+static enum bt_code read_copy(struct arena *arena, struct str bytes, enum msg_type type, void *ret,
+                              struct bt_error *err)
 {
-    const struct str kept = arena_str(arena, bytes);
+    const struct doc copy = doc_copy(arena, (struct doc){(const uint8_t *)bytes.ptr, bytes.len});
 
-    return (struct doc){(const uint8_t *)kept.ptr, kept.len};
+    return copy.ptr == NULL ? err_set(err, BT_NOMEM, "out of memory for a schedule")
+                            : msg_read_doc(arena, copy, type, ret, err);
 }
 
 static void put_state(const struct schedules *s, const struct schedule *p, struct arena *arena,
@@ -155,10 +157,10 @@ enum bt_code schedules_view(struct schedules *s, const struct schedule *p, uint3
 
     *ret = (struct msg_schedule_view){.has = 0};
     if (code == BT_OK) {
-        code = msg_read_doc(arena, doc_of(arena, row.rule), MSG_rec_schedule_rule, &rule, err);
+        code = read_copy(arena, row.rule, MSG_rec_schedule_rule, &rule, err);
     }
     if (code == BT_OK && document) {
-        code = msg_read_doc(arena, doc_of(arena, row.doc), MSG_rec_schedule_document, &doc, err);
+        code = read_copy(arena, row.doc, MSG_rec_schedule_document, &doc, err);
     }
     if (code != BT_OK) {
         return code;
