@@ -33,13 +33,14 @@ struct parked_read {
 };
 
 /*
- * A scan that goes on over cycles. One at most is under way, and the scans after it wait. go_on
- * works until about until_ns, and answers when it has all; false: there is more to do. `done` frees
- * the state.
+ * A request that goes on over cycles. One scan and one request about a plan are under way at most,
+ * and those after it wait. go_on works until about until_ns, and answers when it has all; false:
+ * there is more to do. `done` frees the state.
  */
 struct long_read {
     struct asker asker;
     void *state;
+    bool of_plan; /* it has the turn of those, see turns.c */
     bool (*go_on)(struct engine *engine, struct request *rq, void *state, uint64_t until_ns);
     void (*done)(void *state);
 };
@@ -75,7 +76,8 @@ struct api {
     struct given_file given[16];
     uint32_t given_n; /* of all times: the next one takes this place, modulo */
     struct put_off_queue turns[TURN_COUNT]; /* that of TURN_NOW stays empty */
-    struct long_read going_on;
+    struct long_read going_on; /* a scan */
+    struct long_read plan_going_on;
     struct parked_read parked[API_PARKED_MAX];
     uint32_t parked_n;
     struct uuid registered[API_REGISTERED_MAX];

@@ -1,5 +1,11 @@
-/* plan.retry and plan.fork: a new plan that takes over what an old one has completed. */
-#include "supervisor/api/api.h"
+/*
+ * plan.retry and plan.fork: a new plan that takes over what an old one has completed. A large one
+ * is made over cycles, and its rows are of one commit.
+ */
+#include <stdlib.h>
+
+#include "protocol/base/clock.h"
+#include "supervisor/api/api_internal.h"
 #include "supervisor/api/rerun.h"
 #include "supervisor/engine/access.h"
 #include "supervisor/engine/submission.h"
@@ -51,12 +57,12 @@ static bool is_unplanned(const struct again *a, const struct projection *s)
     return s->plan->planning.pending && s->plan->n_steps == 0 && a->from_step.len == 0;
 }
 
-/* The old plan's rows: what has a result and need not be done again. */
-static enum bt_code choose(const struct again *a, struct projection *s, struct rerun_row **ret,
-                           struct bt_error *err)
+/* The old plan's rows, in the arena: what has a result and need not be done again. */
+static enum bt_code choose(const struct again *a, struct projection *s, struct arena *arena,
+                           struct rerun_row **ret, struct bt_error *err)
 {
     const struct plan *plan = s->plan;
-    struct rerun_row *rows = arena_alloc(&s->arena, (plan->n_steps + 1) * sizeof *rows);
+    struct rerun_row *rows = arena_alloc(arena, (plan->n_steps + 1) * sizeof *rows);
     bool *marks = arena_alloc(&s->arena, plan->n_steps + 1);
     bool open = false;
 
@@ -130,103 +136,236 @@ static enum bt_code submission_unplanned(struct engine *engine, const struct aga
                                  : err_set(err, BT_NOMEM, "out of memory for a plan");
 }
 
-/* The new plan, read and checked against the agents of today. */
-static enum bt_code submission_again(struct engine *engine, const struct again *a,
-                                     struct projection *s, const struct rerun_row *rows,
-                                     struct submission *d, struct bt_error *err)
-{
-    struct submit_request w = {.session_id = a->session_id, .policy = a->policy, .lenient = true};
-    struct buf doc;
-    enum bt_code code;
+/* ---- over cycles ---- */
 
-    if (is_unplanned(a, s)) {
-        return submission_unplanned(engine, a, s, d, err);
-    }
-    w.settled = rerun_settled(rows, s->plan->n_steps, &s->arena, &w.n_settled);
-    if (w.settled == NULL) {
-        return err_set(err, BT_NOMEM, "out of memory for what is reused");
-    }
-    buf_init(&doc, LIMIT_STEP_BYTES);
-    code = rerun_document(s->document, &doc, err);
-    if (code == BT_OK) {
-        w.plan = doc_from_buf(&doc);
-        code = submission_make(engine, &w, d, err);
-    }
-    buf_done(&doc);
-    return code;
+enum {
+    /* A plan of more steps takes a cycle for each stage. */
+    LARGE_STEPS = 1000
+};
+
+/* What is still to be done. Nothing of the new plan is in the journal or seen before the last. */
+enum stage { STAGE_CHOOSE, STAGE_MAKE, STAGE_START };
+
+/* A plan that is made over cycles. All in it is its own, as the old plan may be deleted meanwhile.
+ */
+struct making {
+    struct arena arena;
+    struct again asked;
+    uint64_t hash;
+    enum stage next;
+    bool is_later;      /* than in the cycle that looked for the key, for room and the old plan */
+    bool is_made;       /* the submission is: an unplanned one */
+    struct str plan_id; /* the old plan, as its rows name it */
+    struct rerun_row *rows;
+    uint32_t rows_n;
+    struct buf document; /* for plan_read */
+    struct submission made;
+};
+
+static void making_done(void *self)
+{
+    struct making *m = self;
+
+    submission_done(&m->made);
+    buf_done(&m->document);
+    arena_done(&m->arena);
+    free(m);
 }
 
-static void start_again(struct engine *engine, struct request *rq, const struct again *a,
-                        uint64_t hash, struct projection *s)
+/* NULL when out of memory. */
+static struct making *making_new(const struct again *a, uint64_t hash)
 {
-    struct submission_start how = {.client_key = a->client_key,
-                                   .body_hash = hash,
-                                   .reuse_items = a->from_step.len ==
-                                                  0 /* else it is asked for to be done again */};
-    char id[UUID_TEXT_LEN + 1];
-    struct rerun_row *rows = NULL;
-    struct submission d;
+    struct making *m = calloc(1, sizeof *m);
     struct bt_error err;
 
-    (void)uuid_parse(s->view.plan_id, &how.parent);
-    if (submission_init(&d, &err) != BT_OK || choose(a, s, &rows, &err) != BT_OK) {
-        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-    } else if (submission_again(engine, a, s, rows, &d, &err) != BT_OK) {
-        submission_refuse(engine, rq, &d, &err);
-    } else {
-        how.reuse = rerun_reuse(d.made, rows, s->plan->n_steps, &s->arena, &how.n_reuse);
-        if (how.reuse == NULL) {
-            request_refuse_text(engine, rq, BT_NOMEM, "out of memory for what is reused");
-        } else if (submission_start(engine, &how, &d, id, &err) == BT_OK) {
-            answer_again(engine, rq, a, id, s->view.plan_id, how.n_reuse, false);
-        } else if (!engine_has_failed(engine)) {
-            request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-        }
+    if (m == NULL) {
+        return NULL;
     }
-    submission_done(&d);
+    buf_init(&m->document, LIMIT_STEP_BYTES);
+    m->hash = hash;
+    m->asked = (struct again){.answer = a->answer,
+                              .plan_id = arena_str(&m->arena, a->plan_id),
+                              .from_step = arena_str(&m->arena, a->from_step),
+                              .session_id = arena_str(&m->arena, a->session_id),
+                              .client_key = arena_str(&m->arena, a->client_key)};
+    if (a->policy.ptr != NULL) {
+        m->asked.policy = doc_copy(&m->arena, a->policy);
+    }
+    if (submission_init(&m->made, &err) != BT_OK || m->asked.plan_id.ptr == NULL ||
+        m->asked.from_step.ptr == NULL || m->asked.session_id.ptr == NULL ||
+        m->asked.client_key.ptr == NULL || (a->policy.ptr != NULL && m->asked.policy.ptr == NULL)) {
+        making_done(m);
+        return NULL;
+    }
+    return m;
 }
 
-static void do_again(struct engine *engine, struct request *rq, const struct again *a)
+static void refuse(struct engine *engine, struct request *rq, const struct bt_error *why)
 {
-    uint64_t hash = hash_again(a);
+    request_refuse(engine, rq, why, CLASS_NONE, 0, (struct doc){NULL, 0});
+}
+
+/* False after answering: the key has its plan, or there is no room. */
+static bool may_make(struct engine *engine, struct request *rq, const struct making *m)
+{
     char id[UUID_TEXT_LEN + 1];
+
+    switch (submission_key_use(engine, rq, m->asked.client_key, m->hash, id)) {
+    case KEY_REPEATED:
+        answer_again(engine, rq, &m->asked, id, m->asked.plan_id, 0, true);
+        return false;
+    case KEY_REFUSED:
+        return false;
+    case KEY_NEW:
+    default:
+        return submission_may_start(engine, rq);
+    }
+}
+
+/* What the new plan takes over, and its document; one that was never planned is made at once. */
+static enum bt_code take_over(struct engine *engine, struct projection *s, struct making *m,
+                              struct bt_error *err)
+{
+    enum bt_code code = choose(&m->asked, s, &m->arena, &m->rows, err);
+
+    m->plan_id = arena_str(&m->arena, s->view.plan_id);
+    m->rows_n = s->plan->n_steps;
+    if (code != BT_OK || m->plan_id.ptr == NULL) {
+        return code != BT_OK ? code : err_set(err, BT_NOMEM, "out of memory for a plan");
+    }
+    m->is_made = is_unplanned(&m->asked, s);
+    return m->is_made ? submission_unplanned(engine, &m->asked, s, &m->made, err)
+                      : rerun_document(s->document, &m->document, err);
+}
+
+/* False after refusing. */
+static bool read_old(struct engine *engine, struct request *rq, struct making *m)
+{
+    const struct again *a = &m->asked;
     struct projection s;
     struct plan_job job;
     struct bt_error err;
+    bool ok = false;
 
-    switch (submission_key_use(engine, rq, a->client_key, hash, id)) {
-    case KEY_REPEATED:
-        answer_again(engine, rq, a, id, a->plan_id, 0, true);
-        return;
-    case KEY_REFUSED:
-        return;
-    case KEY_NEW:
-    default:
-        break;
-    }
-    if (!submission_may_start(engine, rq)) {
-        return;
-    }
     if (projection_read(engine, a->plan_id, &s, &err) != BT_OK) {
-        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        refuse(engine, rq, &err);
         projection_done(&s);
-        return;
+        return false;
     }
     plan_job_of(s.document, &job);
     if (!access_may_change(engine, rq, s.view.owner)) {
-        projection_done(&s);
-        return;
-    }
-    if (job.kind != JOB_NONE) {
+        /* it was refused */
+    } else if (job.kind != JOB_NONE) {
         request_refuse_job(engine, rq, job.of);
     } else if (a->answer == MSG_plan_retry_ok && !s.ended) {
         request_refuse_text(engine, rq, BT_CONFLICT,
                             "the plan has not ended (%.*s): only an ended one can be retried",
                             STR_ARG(s.view.status));
     } else {
-        start_again(engine, rq, a, hash, &s);
+        ok = take_over(engine, &s, m, &err) == BT_OK;
+        if (!ok && m->is_made) {
+            submission_refuse(engine, rq, &m->made, &err);
+        } else if (!ok) {
+            refuse(engine, rq, &err);
+        }
     }
     projection_done(&s);
+    return ok;
+}
+
+/* The new plan, read and checked against the agents of today. False after refusing. */
+static bool make(struct engine *engine, struct request *rq, struct making *m)
+{
+    struct submit_request w = {.session_id = m->asked.session_id,
+                               .policy = m->asked.policy,
+                               .plan = doc_from_buf(&m->document),
+                               .lenient = true};
+    struct bt_error err;
+
+    if (m->is_made) {
+        return true;
+    }
+    w.settled = rerun_settled(m->rows, m->rows_n, &m->arena, &w.n_settled);
+    if (w.settled == NULL) {
+        request_refuse_text(engine, rq, BT_NOMEM, "out of memory for what is reused");
+        return false;
+    }
+    m->is_made = submission_make(engine, &w, &m->made, &err) == BT_OK;
+    if (!m->is_made) {
+        submission_refuse(engine, rq, &m->made, &err);
+    }
+    return m->is_made;
+}
+
+static void start(struct engine *engine, struct request *rq, struct making *m)
+{
+    struct submission_start how = {.client_key = m->asked.client_key,
+                                   .body_hash = m->hash,
+                                   .reuse_items = m->asked.from_step.len ==
+                                                  0 /* else it is asked for to be done again */};
+    struct journal_plan row;
+    char id[UUID_TEXT_LEN + 1];
+    struct bt_error err;
+
+    (void)uuid_parse(m->plan_id, &how.parent);
+    if (m->is_later && !may_make(engine, rq, m)) {
+        return;
+    }
+    if (m->is_later && request_plan_row(engine, m->plan_id, &row, &err) != BT_OK) {
+        refuse(engine, rq, &err); /* it was deleted, and with it the results */
+        return;
+    }
+    how.reuse = rerun_reuse(m->made.made, m->rows, m->rows_n, &m->arena, &how.n_reuse);
+    if (how.reuse == NULL) {
+        request_refuse_text(engine, rq, BT_NOMEM, "out of memory for what is reused");
+    } else if (submission_start(engine, &how, &m->made, id, &err) == BT_OK) {
+        answer_again(engine, rq, &m->asked, id, m->plan_id, how.n_reuse, false);
+    } else if (!engine_has_failed(engine)) {
+        refuse(engine, rq, &err);
+    }
+}
+
+/* The next stage. True: the request is answered. */
+static bool do_stage(struct engine *engine, struct request *rq, struct making *m)
+{
+    switch (m->next) {
+    case STAGE_CHOOSE:
+        m->next = STAGE_MAKE;
+        return !may_make(engine, rq, m) || !read_old(engine, rq, m);
+    case STAGE_MAKE:
+        m->next = STAGE_START;
+        return !make(engine, rq, m);
+    case STAGE_START:
+    default:
+        start(engine, rq, m);
+        return true;
+    }
+}
+
+static bool go_on(struct engine *engine, struct request *rq, void *self, uint64_t until_ns)
+{
+    struct making *m = self;
+
+    m->is_later = m->next != STAGE_CHOOSE;
+    do {
+        if (do_stage(engine, rq, m)) {
+            return true;
+        }
+    } while (m->rows_n <= LARGE_STEPS && clock_mono_ns() < until_ns);
+    return false;
+}
+
+static void do_again(struct engine *engine, struct request *rq, const struct again *a)
+{
+    struct making *m = making_new(a, hash_again(a));
+
+    if (m == NULL) {
+        request_refuse_text(engine, rq, BT_NOMEM, "out of memory for a plan");
+        return;
+    }
+    api_read_on(
+        engine, rq,
+        &(struct long_read){.state = m, .of_plan = true, .go_on = go_on, .done = making_done});
 }
 
 void on_plan_retry(struct engine *engine, struct request *rq)

@@ -286,7 +286,8 @@ struct request asker_request(const struct asker *a)
 
 void api_read_on(struct engine *engine, struct request *rq, const struct long_read *read)
 {
-    struct long_read *going = &api_of(engine)->going_on;
+    struct api *api = api_of(engine);
+    struct long_read *going = read->of_plan ? &api->plan_going_on : &api->going_on;
 
     ASSERT(going->asker.request == 0);
     if (read->go_on(engine, rq, read->state, clock_mono_ns() + READ_US * UINT64_C(1000))) {
@@ -298,9 +299,8 @@ void api_read_on(struct engine *engine, struct request *rq, const struct long_re
 }
 
 /* False: it goes on in the next cycle. */
-static bool read_on(struct engine *engine, uint64_t until_ns)
+static bool read_on(struct engine *engine, struct long_read *going, uint64_t until_ns)
 {
-    struct long_read *going = &api_of(engine)->going_on;
     struct request rq = asker_request(&going->asker);
     bool done;
 
@@ -317,18 +317,22 @@ static bool read_on(struct engine *engine, uint64_t until_ns)
     return done;
 }
 
-/* The first one's projection is read on until it is whole; then it is answered: in the next cycle
- * when a large plan was laid out in this one. Once only: rows of an open plan may
- * come in every cycle. */
+/* What is under way, else the first one: its projection is read on until it is whole; then it is
+ * answered: in the next cycle when a large plan was laid out in this one. Once only: rows of an
+ * open plan may come in every cycle. */
 static void take_reads(struct engine *engine, uint64_t until_ns)
 {
     struct put_off_queue *q = &api_of(engine)->turns[TURN_READ];
+    struct long_read *going = &api_of(engine)->plan_going_on;
 
+    if (engine_is_full(engine) || !read_on(engine, going, until_ns)) {
+        return;
+    }
     do {
         struct put_off *p = &q->at[q->first];
         bool ready = true;
         bool was_long = false;
-        if (q->n == 0 || engine_is_full(engine)) {
+        if (q->n == 0 || engine_is_full(engine) || going->asker.request != 0) {
             return;
         }
         if (p->plan_id[0] != 0) {
@@ -349,7 +353,7 @@ static void take_scans(struct engine *engine, uint64_t until_ns)
 {
     struct put_off_queue *q = &api_of(engine)->turns[TURN_SCAN];
 
-    if (engine_is_full(engine) || !read_on(engine, until_ns)) {
+    if (engine_is_full(engine) || !read_on(engine, &api_of(engine)->going_on, until_ns)) {
         return;
     }
     while (q->n > 0 && !engine_is_full(engine) && clock_mono_ns() < until_ns &&
@@ -371,10 +375,10 @@ void api_take_turns(struct engine *engine)
 
 bool api_is_behind(const struct api *api)
 {
-    uint32_t n = api->going_on.asker.request != 0;
+    uint32_t n = 0;
 
     for (int i = 0; i < TURN_COUNT; i++) {
         n += api->turns[i].n;
     }
-    return n > 0;
+    return n > 0 || api->going_on.asker.request != 0 || api->plan_going_on.asker.request != 0;
 }

@@ -349,7 +349,7 @@ void house_restart(struct house *h)
 
 /* ---- cycles ---- */
 
-static void cycle_once(struct house *h)
+void house_cycle_once(struct house *h)
 {
     struct link_event ev;
     struct bt_error err;
@@ -439,7 +439,7 @@ void house_cycle(struct house *h)
     int left_over = 50;
 
     do {
-        cycle_once(h);
+        house_cycle_once(h);
     } while (!h->dead &&
              (agents_act(h) || engine_deadline(h->engine) <= h->now || api_is_behind(h->api) ||
               retention_deadline(h->retention) <= h->now ||

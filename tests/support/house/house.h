@@ -102,8 +102,10 @@ void house_fail_write(struct house *h, uint32_t n);
 /* The n-th read of the journal from now fails; 0 = none. */
 void house_fail_read(struct house *h, uint32_t n);
 
-/* One cycle, and what agents answer by themselves. */
+/* Cycles until nothing is left to do, and what agents answer by themselves. */
 void house_cycle(struct house *h);
+/* One cycle of the daemon, and no more. */
+void house_cycle_once(struct house *h);
 /* So many milliseconds pass, with heartbeats. */
 void house_wait(struct house *h, msec ms);
 
