@@ -55,8 +55,8 @@ agents:
 
 
 def until(check, seconds, what):
-    """Polls until check() is true; its value. Fails with `what` at the deadline. Less than 10 seconds is a promise that the test
-    holds; 10 or more is patience, and a busy machine gets four times as much of it."""
+    """Polls until check() is true; its value. Fails at the deadline with `what`, or with what that returns then. Less than 10 seconds
+    is a promise that the test holds; 10 or more is patience, and a busy machine gets four times as much of it."""
     if seconds >= 10:
         seconds *= 4
     deadline = time.monotonic() + seconds
@@ -65,7 +65,7 @@ def until(check, seconds, what):
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError("not within %g s: %s" % (seconds, what))
+            raise AssertionError("not within %g s: %s" % (seconds, what() if callable(what) else what))
         time.sleep(0.01)
 
 

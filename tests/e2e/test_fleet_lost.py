@@ -25,7 +25,7 @@ class Load(threading.Thread):
     def __init__(self, lost, shard):
         super().__init__(daemon=True)
         self.lost, self.shard, self.plans, self.ends, self.wrong = lost, shard, {}, threading.Event(), []
-        self.done_at = []
+        self.done_at, self.asks = [], ""
         self.start()
 
     def run(self):
@@ -33,7 +33,9 @@ class Load(threading.Thread):
             n = 0
             while not self.ends.is_set():
                 key = next(k for k in ("%d.%d.%d" % (self.shard, n, i) for i in range(1000)) if shard_of_key(k) == self.shard)
+                self.asks = "submits %s" % key
                 self.plans[key] = plan = self.lost.insist("plan.submit", plan=echo(key), clientKey=key)["planId"]
+                self.asks = "waits for %s" % plan
                 while self.lost.insist("plan.get", planId=plan, steps=False)["status"] != "completed" and not self.ends.is_set():
                     time.sleep(0.01)
                 self.done_at.append(time.monotonic())
@@ -86,6 +88,7 @@ class Lost(BatonTest):
         one.cli("credential", "add", "op", "--role", "admin")
         one.cli("credential", "add", "away", "--role", "agent", "--agents", "*")
         shutil.copytree(one.state / "credentials", two.state / "credentials")
+        shutil.copy(one.state / "credentials/away", keys / "away")  # a node that is killed takes with it what names its directory
         two.state.chmod(0o700)
         self.alive = set()
         for d in self.nodes:
@@ -100,7 +103,7 @@ class Lost(BatonTest):
         both = ",".join("tls+tcp://127.0.0.1:%d" % d.port for d in self.nodes)
         with open(one.work / "agent.log", "ab") as log:
             agent = subprocess.Popen([*map(str, [BIN / "baton-agent-exec", "--connect", both, "--shards", SHARDS, "--capacity", 16, "--ca", keys / "ca.pem",
-                                                 "--cert", keys / "away.pem", "--credential", one.state / "credentials/away"])],
+                                                 "--cert", keys / "away.pem", "--credential", keys / "away"])],
                                      stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, "BATON_SETTINGS": json.dumps({"commands": commands})})
         self.addCleanup(agent.wait)
         self.addCleanup(agent.kill)
@@ -186,7 +189,7 @@ class Lost(BatonTest):
         made = time.monotonic()
         since = max(lost, made if kind == "primary" else lost)  # the failover is PostgreSQL's, and its new standby this test's
         until(lambda: all(load.wrong or (load.done_at and load.done_at[-1] > since and self.began_after(load, since)) for load in self.loads), 60,
-              "plans go on after the loss of a %s" % kind)
+              lambda: "plans go on after the loss of a %s\n%s" % (kind, self.all_said(since)))
         took = max(next(t for t in load.done_at if t > since and self.began_after(load, since)) for load in self.loads) - since
         for load in self.loads:
             self.assertEqual(load.wrong, [])
@@ -196,6 +199,11 @@ class Lost(BatonTest):
             self.assertEqual(self.ran().count(key), 1, "a step whose agent lives")
         back()
         return took
+
+    def all_said(self, since):
+        said = ["shard %d: %d ended after it, %s" % (load.shard, len([t for t in load.done_at if t > since]), load.asks) for load in self.loads]
+        said += ["%s leads %s\n%s" % (d.name, d.leads_shards(), d.log()) for d in self.nodes]
+        return "\n".join([*said, (self.nodes[0].work / "agent.log").read_text()[-3000:]])
 
     @staticmethod
     def began_after(load, since):
