@@ -293,8 +293,9 @@ static pid_t start_spawner(struct world *w, int *ret_conn)
         char grace[] = "1000";
         char flags[] = "1"; /* no cgroup */
         char *argv[] = {program, argument, w->dir, fd, grace, flags, NULL};
-        (void)freopen("/dev/null", "w", stderr);
-        (void)execv(program, argv);
+        if (freopen("/dev/null", "w", stderr) != NULL) {
+            (void)execv(program, argv);
+        }
         _exit(94);
     }
     (void)close(listener);
