@@ -13,7 +13,7 @@ import pg
 from gateway import Events, Gateway
 from harness import EXEC, main, until
 from test_fleet import echo, slow
-from test_shards import SHARDS, Fleets, shard_of, shard_of_key
+from test_shards import SHARDS, Several, shard_of, shard_of_key
 from test_webhooks import NEAR, Receiver
 
 
@@ -42,7 +42,7 @@ class Vectors(Events):
             return
 
 
-class Http(Fleets):
+class Http(Several):
     def setUp(self):
         _, (self.one, self.two) = self.fleet()
         self.g = Gateway(self, self.one)
@@ -239,7 +239,7 @@ class Http(Fleets):
         self.assertEqual(sorted(x["body"]["data"]["planId"] for x in receiver.got()), sorted(after))
 
 
-class Nodes(Fleets):
+class Nodes(Several):
     def test_a_node_starts_one_gateway_for_all_shards_and_again_when_it_was_killed(self):
         _, (one,) = self.fleet(names=("one",), config="agents:\n" + EXEC + "gateway: {}\n")
         file = one.state / "gateway.json"
