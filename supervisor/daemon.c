@@ -23,8 +23,6 @@
 
 enum {
     CANARY_PERIOD_MS = 1000,
-    CANARY_LATE_MS = 3000,
-    CANARY_DEAD_MS = 4000,
     WAIT_MAX_MS = 1000,
     STALL_MS = 250,         /* a pause that is none */
     EXCUSED_MAX_MS = 30000, /* as long as nothing was read to the end */
@@ -460,17 +458,29 @@ static void replace(struct daemon *d, const char *why, char **argv)
 
 /*
  * nng's reaper has wedged (a known defect of 1.5.2): no pipe of this process will ever be cleaned
- * up again. Seen late for some time, not once: after a stop of the whole process the canary is
- * late, too, but sings again at once.
+ * up again. With thousands of pipes to close, or without a processor for its threads, it is late.
  */
 static void replace_when_wedged(struct daemon *d, char **argv)
 {
-    if (link_canary_age() < CANARY_LATE_MS) {
-        d->wedged_since = 0;
-    } else if (d->wedged_since == 0) {
-        d->wedged_since = engine_now(d->engine);
+    const msec now = engine_now(d->engine);
+    struct waits waits;
+
+    switch (wedge_look(&d->wedge, now, link_canary_age())) {
+    case WEDGE_NONE:
+        return;
+    case WEDGE_BEGINS:
+        waits_read(&d->waits);
         log_warn("supervisor.wedged", "the transport does not answer");
-    } else if (engine_now(d->engine) - d->wedged_since > CANARY_DEAD_MS) {
+        return;
+    case WEDGE_LOOK:
+    default:
+        break;
+    }
+    waits_read(&waits);
+    if (waits.reaper_ran_ns != d->waits.reaper_ran_ns) {
+        wedge_moves(&d->wedge, now);
+        d->waits = waits;
+    } else if (wedge_is_sure(&d->wedge, now, waits_between(&d->waits, &waits))) {
         log_err("supervisor.wedged",
                 "the transport is stuck; replacing the daemon, the journal goes on");
         replace(d, "1", argv);

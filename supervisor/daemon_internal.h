@@ -9,6 +9,8 @@
 #include "supervisor/processes.h"
 #include "supervisor/schedule/schedules.h"
 #include "supervisor/stop.h"
+#include "supervisor/waits.h"
+#include "supervisor/wedge.h"
 
 enum { WATCH_LINK, WATCH_SPAWN, WATCH_SIGNAL, WATCH_CREDENTIALS, WATCH_COUNT };
 
@@ -34,10 +36,11 @@ struct daemon {
     msec begun_at; /* the cycle */
     msec wait_ms;  /* how long it then waited, at most, for something to read */
     msec waited_from;
-    msec excused_ms;   /* since the inbox was last read to its end */
-    bool unread;       /* the cycle left something in the inbox */
-    msec wedged_since; /* the canary has been late since then; 0 = it is not */
-    msec recover_at;   /* the plans of the journal wait for room, until then at least */
+    msec excused_ms; /* since the inbox was last read to its end */
+    bool unread;     /* the cycle left something in the inbox */
+    struct wedge wedge;
+    struct waits waits; /* when the canary began to be late */
+    msec recover_at;    /* the plans of the journal wait for room, until then at least */
     bool recovered;
     int told;         /* the signal that came while the journal waited; 0 = none */
     bool reload_told; /* SIGHUP did */

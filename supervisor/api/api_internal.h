@@ -76,7 +76,7 @@ struct api {
     struct given_file given[16];
     uint32_t given_n; /* of all times: the next one takes this place, modulo */
     struct put_off_queue turns[TURN_COUNT]; /* that of TURN_NOW stays empty */
-    struct long_read going_on; /* a scan */
+    struct long_read going_on;              /* a scan */
     struct long_read plan_going_on;
     struct parked_read parked[API_PARKED_MAX];
     uint32_t parked_n;

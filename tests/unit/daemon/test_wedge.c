@@ -1,0 +1,145 @@
+#include "supervisor/wedge.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "supervisor/waits.h"
+#include "tests/support/cmocka.h"
+
+enum { BEGAN = 100000 };
+
+static struct wedge late(void)
+{
+    struct wedge w = {.since = 0};
+
+    assert_int_equal(wedge_look(&w, BEGAN, WEDGE_LATE_MS), WEDGE_BEGINS);
+    return w;
+}
+
+static void a_canary_is_late_from_three_seconds_on(void **state)
+{
+    struct wedge w = {.since = 0};
+
+    (void)state;
+    assert_int_equal(wedge_look(&w, BEGAN, WEDGE_LATE_MS - 1), WEDGE_NONE);
+    assert_int_equal(wedge_look(&w, BEGAN, WEDGE_LATE_MS), WEDGE_BEGINS);
+    assert_int_equal(wedge_look(&w, BEGAN + 1, WEDGE_LATE_MS + 1), WEDGE_NONE);
+}
+
+static void threads_that_have_a_processor_are_waited_for_no_longer(void **state)
+{
+    struct wedge w = late();
+
+    (void)state;
+    assert_false(wedge_is_sure(&w, BEGAN + WEDGE_DEAD_MS, 0));
+    assert_true(wedge_is_sure(&w, BEGAN + WEDGE_DEAD_MS + 1, 0));
+}
+
+static void a_reaper_that_runs_begins_anew(void **state)
+{
+    struct wedge w = late();
+    const msec moved = BEGAN + 50000;
+
+    (void)state;
+    wedge_moves(&w, moved);
+    assert_false(wedge_is_sure(&w, moved + WEDGE_DEAD_MS, 0));
+    assert_true(wedge_is_sure(&w, moved + WEDGE_DEAD_MS + 1, 0));
+}
+
+static void a_wait_for_a_processor_does_not_count(void **state)
+{
+    struct wedge w = late();
+    const msec now = BEGAN + 20000;
+
+    (void)state;
+    assert_false(wedge_is_sure(&w, now, 20000));
+    assert_false(wedge_is_sure(&w, now, 20000 - WEDGE_DEAD_MS));
+    assert_true(wedge_is_sure(&w, now, 20000 - WEDGE_DEAD_MS - 1));
+    assert_false(wedge_is_sure(&w, now, MSEC_NEVER));
+}
+
+static void after_a_minute_it_is_a_wedge_whatever_was_waited(void **state)
+{
+    struct wedge w = late();
+
+    (void)state;
+    assert_false(wedge_is_sure(&w, BEGAN + WEDGE_SURE_MS, MSEC_NEVER));
+    assert_true(wedge_is_sure(&w, BEGAN + WEDGE_SURE_MS + 1, MSEC_NEVER));
+}
+
+static void looks_have_a_pause(void **state)
+{
+    struct wedge w = late();
+    const msec first = BEGAN + WEDGE_LOOK_MS;
+
+    (void)state;
+    assert_int_equal(wedge_look(&w, first - 1, 7000), WEDGE_NONE);
+    assert_int_equal(wedge_look(&w, first, 7000), WEDGE_LOOK);
+    assert_int_equal(wedge_look(&w, first + WEDGE_LOOK_MS - 1, 7000), WEDGE_NONE);
+    assert_int_equal(wedge_look(&w, first + WEDGE_LOOK_MS, 7000), WEDGE_LOOK);
+}
+
+static void a_canary_that_sings_again_begins_anew(void **state)
+{
+    struct wedge w = late();
+
+    (void)state;
+    assert_int_equal(wedge_look(&w, BEGAN + 9000, 0), WEDGE_NONE);
+    assert_int_equal(wedge_look(&w, BEGAN + 19000, WEDGE_LATE_MS), WEDGE_BEGINS);
+    assert_false(wedge_is_sure(&w, BEGAN + 19000 + WEDGE_DEAD_MS, 0));
+}
+
+static void the_waits_of_all_threads_count(void **state)
+{
+    const struct waits from = {0, 2, {{.tid = 1, .ns = 5000000}, {.tid = 2, .ns = 900000000}}};
+    const struct waits to = {
+        0, 3, {{.tid = 2, .ns = 901000000}, {.tid = 1, .ns = 12000000}, {.tid = 3, .ns = 6999999}}};
+
+    (void)state;
+    assert_int_equal(waits_between(&from, &to), 1 + 7 + 6);
+    assert_int_equal(waits_between(&to, &to), 0);
+    assert_int_equal(waits_between(&to, &from), 0);
+}
+
+static void *rest(void *mutex)
+{
+    (void)pthread_mutex_lock(mutex);
+    (void)pthread_mutex_unlock(mutex);
+    return NULL;
+}
+
+static void the_threads_of_this_process_are_found_but_for_the_first(void **state)
+{
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t thread;
+    struct waits none;
+    struct waits one;
+
+    (void)state;
+    waits_read(&none);
+    (void)pthread_mutex_lock(&mutex);
+    assert_int_equal(pthread_create(&thread, NULL, rest, &mutex), 0);
+    waits_read(&one);
+    (void)pthread_mutex_unlock(&mutex);
+    (void)pthread_join(thread, NULL);
+    assert_int_equal(one.n, none.n + 1);
+    for (uint32_t i = 0; i < one.n; i++) {
+        assert_int_not_equal(one.at[i].tid, getpid());
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_canary_is_late_from_three_seconds_on),
+        cmocka_unit_test(threads_that_have_a_processor_are_waited_for_no_longer),
+        cmocka_unit_test(a_reaper_that_runs_begins_anew),
+        cmocka_unit_test(a_wait_for_a_processor_does_not_count),
+        cmocka_unit_test(after_a_minute_it_is_a_wedge_whatever_was_waited),
+        cmocka_unit_test(looks_have_a_pause),
+        cmocka_unit_test(a_canary_that_sings_again_begins_anew),
+        cmocka_unit_test(the_waits_of_all_threads_count),
+        cmocka_unit_test(the_threads_of_this_process_are_found_but_for_the_first),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
