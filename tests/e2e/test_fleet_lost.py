@@ -1,5 +1,6 @@
 """A machine is lost under load: a node with its shards, the server of the journal, or the primary, whose standby is promoted. BATON_ROUNDS
-(3; 100 by hand), BATON_SEED. It prints how long each kind took until plans of every shard went on."""
+(3; 100 by hand), BATON_KINDS (node,server,primary), BATON_SEED. It prints how long each kind took until plans of every shard went on:
+of a primary after its new standby was there, which this test makes."""
 import json
 import os
 import pathlib
