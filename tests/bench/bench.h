@@ -99,6 +99,9 @@ char *bench_plan_approval(void);                            /* one step that nee
 char *bench_plan_waiting(const char *policy);               /* one echo step with this policy */
 /* Submits; dies on a refusal. */
 void bench_submit(struct bt_client *c, const char *plan, char ret_id[BT_ID_LEN + 1]);
+/* From now on plans are those of the shard that answers: clients of a fleet spread what has no key,
+ * and a watch hears of one shard. */
+void bench_submit_here(struct bt_client *c);
 /* Takes events until the plan has completed; ends the run on a failed plan or after a minute. */
 void bench_until_done(struct bt_watch *w, const char *plan_id);
 struct bt_watch *bench_watch(struct bt_client *c);

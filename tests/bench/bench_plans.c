@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/base/shard.h"
 #include "tests/bench/bench.h"
 
 enum { PLAN_MS = 60000, EVENT_MS = 1000 };
@@ -137,12 +138,44 @@ char *bench_plan_waiting(const char *policy)
     return plan;
 }
 
+/* The shard whose plans bench_submit makes, of so many; 0: whichever. */
+static struct {
+    uint32_t shard, shards;
+} here;
+
+void bench_submit_here(struct bt_client *c)
+{
+    struct bt_error err;
+    char *json = NULL;
+    cJSON *map;
+
+    bench_check(bt_client_call(c, "fleet.map", NULL, &json, &err), "fleet.map", &err);
+    map = cJSON_Parse(json);
+    here.shard = (uint32_t)cJSON_GetNumberValue(cJSON_GetObjectItem(map, "shard"));
+    here.shards = (uint32_t)cJSON_GetArraySize(cJSON_GetObjectItem(map, "shards"));
+    cJSON_Delete(map);
+    bt_free(json);
+}
+
+/* A new one that the shard has. */
+static void make_key(char ret[UUID_TEXT_LEN + 1])
+{
+    do {
+        uuid_format(uuid_new(), ret);
+    } while (shard_of_key(str_from(ret), here.shards) != here.shard);
+}
+
 void bench_submit(struct bt_client *c, const char *plan, char ret_id[BT_ID_LEN + 1])
 {
     struct bt_submit s = {.plan_json = plan};
+    char key[UUID_TEXT_LEN + 1];
     struct bt_error err;
     char *json = NULL;
 
+    if (here.shards > 1) {
+        make_key(key);
+        s.client_key = key;
+    }
     if (bt_submit(c, &s, ret_id, &json, &err) != BT_OK) {
         bench_die("submit: %s: %.400s", err.msg, json != NULL ? json : "");
     }

@@ -208,6 +208,9 @@ static void many(const struct bench_options *opt)
     r.before = bench_reference(opt);
     (void)bench_daemon_start(&setup);
     c = bench_client();
+    if (opt->at != NULL) {
+        bench_submit_here(c);
+    }
     bench_wait_agents(c, &setup);
     w = bench_watch(c);
     (void)run_crowd(w, clients, r.n / 10 + 1, plan, &samples);

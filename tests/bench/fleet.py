@@ -174,7 +174,8 @@ def main():
                     continue
                 figures.setdefault(("shards", s), []).append(rate)
                 print("%d shards %d: %.0f steps/s" % (n, s, rate), file=sys.stderr, flush=True)
-    table(scenarios, names, figures)
+    if scenarios:
+        table(scenarios, names, figures)
     if shards:
         print("\n| shards at one node | " + " | ".join(map(str, shards)) + " |\n|---|" + "---|" * len(shards))
         print("| steps a second, S3 | %s |" % " | ".join("%.0f" % statistics.median(figures["shards", s]) if ("shards", s) in figures else "failed" for s in shards))
