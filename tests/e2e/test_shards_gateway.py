@@ -222,7 +222,7 @@ class Http(Several):
         text = self.g.ask("GET", "/metrics").body.decode()
         self.assertEqual(len([line for line in text.splitlines() if line.startswith("baton_webhook_delivered_total{")]), 2, "ops and push, of all shards")
         self.one.cli("webhook", "rm", "ops")
-        until(lambda: not any(n.name.startswith("ops") for n in (self.one.state / "webhooks").iterdir()), 10, "its files are gone")
+        until(lambda: not any(n.name.startswith("ops") for n in (self.one.state / "webhooks").iterdir()), 10, lambda: "its files are gone: %s\n%s" % (sorted(n.name for n in (self.one.state / "webhooks").iterdir()), self.g.log()))
 
     def test_a_webhook_begins_now_in_each_shard(self):
         self.g.process.terminate()

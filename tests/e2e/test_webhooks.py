@@ -242,6 +242,18 @@ class Webhooks(BatonTest):
             self.assertEqual(d.cli_any("webhook", *args).returncode, 7, args)
         self.assertEqual(json.loads(d.cli("webhook", "list", "--json")), [])
 
+    def test_what_is_taken_out_while_it_sends_leaves_no_file(self):
+        d, g, receiver = self.world()
+        for _ in range(30):
+            d.submit(PLAN)
+        for n in range(6):
+            before = len(receiver.got())
+            d.cli("webhook", "put", "ops", "--url", receiver.url, "--from", "1")
+            until(lambda before=before: len(receiver.got()) > before, 10, "it sends\n" + g.log())
+            d.cli("webhook", "rm", "ops")
+            time.sleep(0.8)  # a scan and a write
+            self.assertEqual([p.name for p in (d.state / "webhooks").glob("ops*")], [], "time %d" % n)
+
     def test_files_that_are_no_webhooks_harm_nobody(self):
         d, g, r = self.world()
         folder = d.state / "webhooks"

@@ -69,7 +69,7 @@ static void end(struct hook *h)
     if (h->call != NULL) {
         call_abandon(h->call);
     }
-    if (h->shard > 0) {
+    if (h->shard > 0 || strncmp(h->name, "push-", 5) != 0) { /* it may have been written again */
         hook_state_remove(h->of->dir, h->name, h->shard);
     }
     buf_done(&h->page);
