@@ -6,9 +6,9 @@
 #include "tests/support/house/house.h"
 
 enum {
-    PART = 125,
     PARTS = 4,
-    STEPS = PART * PARTS,
+    PART = 125,
+    STEPS = PARTS * PART,
     TASK = 8190,
     SCHEMA = 30000,
     SKILLS = 30,
@@ -30,39 +30,39 @@ static char *long_text(size_t n)
     return text;
 }
 
-/* The steps of a part of the plan, each of which has a task as long as one may be. */
-static char *part_of(int part)
+/* n steps from the number on, with tasks of this length. */
+static char *steps_of(int from, int n, size_t len)
 {
-    const size_t cap = (size_t)PART * (TASK + 200);
+    const size_t cap = (size_t)n * (len + 200);
     char *text = malloc(cap);
-    char *task = long_text(TASK);
+    char *task = long_text(len);
     size_t at = 0;
 
     assert_non_null(text);
-    for (int i = part * PART; i < (part + 1) * PART; i++) {
+    for (int i = from; i < from + n; i++) {
         at += (size_t)snprintf(text + at, cap - at,
                                "%s{'stepId':'s%d','agentId':'calc','skill':'do','task':'%s'}",
-                               i > part * PART ? "," : "", i, task);
+                               i > from ? "," : "", i, task);
     }
     free(task);
     return text;
 }
 
-/* A plan of 4 MiB, which no request has room for: it is made in parts. */
+/* A plan of some MiB, which no request has room for: it is made in parts. */
 static void open_world(void)
 {
-    char *text = part_of(0);
+    char *text = steps_of(0, PART, TASK);
 
     w.h = house_open();
     fake_link_forget_frames(w.h->link);
     house_join(w.h, "calc", 1);
     w.id = house_submit(w.h, "'plan':{'goal':'g','steps':[%s]}", text);
     free(text);
-    for (int i = 1; i < PARTS; i++) {
-        text = part_of(i);
+    for (int i = PART; i < STEPS; i += PART) {
+        text = steps_of(i, PART, TASK);
         (void)house_ok(w.h, "plan.modify",
                        "'planId':'%s','kind':'insert','afterStepId':'s%d','steps':[%s]", w.id,
-                       i * PART - 1, text);
+                       i - 1, text);
         free(text);
     }
 }

@@ -123,12 +123,30 @@ static void reused_steps_come_behind_those_that_they_depend_on(void **state)
     arena_done(&arena);
 }
 
+/* An arena that has no room for the numbers of the steps. */
+static void without_memory_nothing_is_said(void **state)
+{
+    const struct rerun_row rows[] = {{.reuse = true}, {.reuse = true}};
+    struct arena arena = {.max = 1};
+    bool marks[2] = {false, false};
+    struct graph g;
+    uint32_t n;
+
+    (void)state;
+    draw(&g, 2, "ab");
+    assert_false(rerun_mark(&g.plan, 0, &arena, marks));
+    assert_null(rerun_settled(rows, 2, &arena, &n));
+    assert_null(rerun_reuse(&g.plan, rows, 2, &arena, &n));
+    arena_done(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_depends_on_the_step_runs_again_and_nothing_else),
         cmocka_unit_test(document_loses_what_only_a_revision_has),
         cmocka_unit_test(reused_steps_come_behind_those_that_they_depend_on),
+        cmocka_unit_test(without_memory_nothing_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
