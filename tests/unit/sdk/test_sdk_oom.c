@@ -5,7 +5,7 @@
 #include "agents/sdk/card.h"
 #include "tests/support/cmocka.h"
 
-enum { ATTEMPTS = 1000, WORDS = 9000 };
+enum { ATTEMPTS = 1000, WORDS = 9000, IDS = 2000 };
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -71,8 +71,9 @@ static enum bt_code make(int large, struct bt_error *err)
     struct card card;
     enum bt_code code = card_init(&card, &def, err);
 
-    if (code == BT_OK) {
+    for (int i = 0; i < IDS && code == BT_OK; i++) { /* more than a block of them */
         code = card_set_id(&card, "another", err);
+        assert_true(code != BT_OK || str_is(card.msg.agent_id, "another"));
     }
     if (code == BT_OK) {
         code = card_view(&card, &arena, &view, err);
