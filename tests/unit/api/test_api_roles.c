@@ -232,6 +232,9 @@ static void a_session_is_its_beginners(void **state)
     house_refused(h, "NOT_FOUND", "", "session.get", "'sessionId':'mine'");
     (void)house_ok(h, "session.say", "'sessionId':'mine','text':'status'"); /* its own */
     house_says(h, house_ok(h, "session.get", "'sessionId':'mine'"), "messagesTotal=2");
+    (void)house_ok(h, "plan.submit", ONE ",'sessionId':'plans'"); /* one without a message */
+    house_says(h, house_ok(h, "session.get", "'sessionId':'plans'"),
+               "owner=other; planHistory.#=1; messagesTotal=0");
     (void)house_as(h, "observer");
     house_says(h, house_ok(h, "session.list", " "), "sessions.#=2");
     (void)house_as(h, "admin");

@@ -5,6 +5,35 @@
 #include "supervisor/api/rerun.h"
 #include "tests/support/cmocka.h"
 
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *at, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *at, size_t n);
+
+static long successes_left = -1; /* -1 = no failure; after it they succeed again */
+
+static bool fails(void)
+{
+    return successes_left >= 0 && successes_left-- == 0;
+}
+
+void *__wrap_malloc(size_t n)
+{
+    return fails() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *at, size_t n)
+{
+    return fails() ? NULL : __real_realloc(at, n);
+}
+
 /* Steps a, b, c, ... with edges "ab" = b depends on a. */
 struct graph {
     struct plan plan;
@@ -123,6 +152,45 @@ static void reused_steps_come_behind_those_that_they_depend_on(void **state)
     arena_done(&arena);
 }
 
+/* A part of a document that found no memory is no document. */
+static void a_document_is_whole_or_refused(void **state)
+{
+    static const char canonical[] =
+        "{\"goal\":\"g\",\"revision\":3,\"steps\":[{\"stepId\":\"a\",\"dependsOn\":[]},"
+        "{\"stepId\":\"b\",\"dependsOn\":[\"a\"],\"task\":\"t\"}]}";
+    static const char expected[] = "{\"goal\":\"g\",\"steps\":[{\"stepId\":\"a\",\"dependsOn\":[]},"
+                                   "{\"stepId\":\"b\",\"dependsOn\":[\"a\"],\"task\":\"t\"}]}";
+    struct bt_error err;
+    struct buf json;
+    struct buf doc;
+    bool failed = true;
+
+    (void)state;
+    buf_init(&doc, 10000);
+    assert_int_equal(json_to_doc(str_from(canonical), NULL, &doc, &err), BT_OK);
+    for (long i = 0; failed; i++) {
+        enum bt_code code;
+        struct buf out;
+        buf_init(&out, 10000);
+        buf_init(&json, 10000);
+        successes_left = i;
+        code = rerun_document(doc_from_buf(&doc), &out, &err);
+        failed = successes_left < 0;
+        successes_left = -1;
+        assert_true(i < 1000);
+        if (failed) {
+            assert_int_equal(code, BT_NOMEM);
+        } else {
+            assert_int_equal(code, BT_OK);
+            assert_int_equal(doc_to_json(doc_from_buf(&out), false, &json, &err), BT_OK);
+            assert_string_equal(buf_cstr(&json), expected);
+        }
+        buf_done(&json);
+        buf_done(&out);
+    }
+    buf_done(&doc);
+}
+
 /* An arena that has no room for the numbers of the steps. */
 static void without_memory_nothing_is_said(void **state)
 {
@@ -146,6 +214,7 @@ int main(void)
         cmocka_unit_test(what_depends_on_the_step_runs_again_and_nothing_else),
         cmocka_unit_test(document_loses_what_only_a_revision_has),
         cmocka_unit_test(reused_steps_come_behind_those_that_they_depend_on),
+        cmocka_unit_test(a_document_is_whole_or_refused),
         cmocka_unit_test(without_memory_nothing_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
