@@ -256,9 +256,8 @@ static void put_steps(struct doc document, bool is_body, struct buf *out, struct
         const struct doc step = doc_skip(&c);
         if (!is_true(step, "superseded")) {
             n++;
-            if (put_step(step, policy, is_body, &steps, err) != BT_OK) {
-                out->bad = out->bad != BT_OK ? out->bad : BT_PROTOCOL;
-            }
+            const enum bt_code code = put_step(step, policy, is_body, &steps, err);
+            out->bad = out->bad != BT_OK ? out->bad : code;
         }
     }
     doc_put_array(out, n);
