@@ -12,7 +12,7 @@
 #define STEP(id, more)                                                                             \
     "{'stepId':'" id "','agentId':'calc','skill':'do','task':'do " id "'" more "}"
 
-enum { ALLOCATIONS_MAX = 4000 };
+enum { ALLOCATIONS_MAX = 4000, STEPS = 400 };
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -71,7 +71,10 @@ static void arrange(void)
                                                         .group = "g",
                                                         .doing = "",
                                                         .reason = "why"}};
-    w.h->processes_n = 1;
+    w.h->processes[1] = w.h->processes[0];
+    w.h->processes[1].agent_id = "away";
+    w.h->processes[1].view.name = "away#1";
+    w.h->processes_n = 2;
     w.ended = house_submit(w.h, "'goal':'many','planner':'agent:calc','sessionId':'s'");
     house_done(w.h, "calc",
                "'result':{'data':{'steps':[{'stepId':'x','agentId':'calc','skill':'do','task':'t',"
@@ -82,6 +85,11 @@ static void arrange(void)
                               "b", ",'requiresApproval':true,'parameters':{'n':'{{results.a}}'"
                                    "}") "," STEP("c", "") "]},'sessionId':'s'");
     house_done(w.h, "calc", "'result':{'text':'five','data':{'n':5}}");
+    {
+        const struct house_agent *a = house_join(w.h, "away", 1);
+        (void)house_ok(w.h, "agent.deregister", "'instanceId':'%s','epoch':%llu", a->instance,
+                       (unsigned long long)a->epoch);
+    }
     w.review = house_text(w.h, "%s/b/r1", w.open);
     (void)house_ok(w.h, "plan.pause", "'planId':'%s','reason':'lunch'", w.open);
     (void)house_ok(w.h, "session.say", "'sessionId':'s','text':'status'");
@@ -91,7 +99,7 @@ static void arrange(void)
 
 static const struct {
     const char *type;
-    enum { NOTHING, OPEN, ENDED, REVIEW } about; /* its id stands first */
+    enum { NOTHING, OPEN, ENDED, REVIEW, LARGE } about; /* its id stands first */
     const char *more;
     bool less; /* without memory for a text it has less, and is answered */
 } asked[] = {
@@ -107,6 +115,7 @@ static const struct {
     {"plan.cost", ENDED, "", false},
     {"plan.lint", NOTHING,
      "'plan':{'goal':'g','steps':[" STEP("a", "") "," STEP("b", ",'dependsOn':['a']") "]}", false},
+    {"plan.lint", LARGE, "", true},
     {"review.list", OPEN, "", true},
     {"review.list", NOTHING, " ", true},
     {"review.get", REVIEW, "", true},
@@ -118,17 +127,37 @@ static const struct {
     {"schedule.get", NOTHING, "'name':'n'", false},
     {"agents.list", NOTHING, " ", true},
     {"agents.get", NOTHING, "'agentId':'calc'", false},
+    {"agents.get", NOTHING, "'agentId':'away'", false},
     {"supervisor.info", NOTHING, " ", true},
     {"supervisor.stats", NOTHING, " ", true},
 };
 
+/* A plan of so many steps that its worst case takes more than a block of an arena. */
+static const char *large_plan(void)
+{
+    struct buf text;
+    const char *kept;
+
+    buf_init(&text, LIMIT_CONTROL_BYTES);
+    buf_printf(&text, "'plan':{'goal':'g','steps':[");
+    for (int i = 0; i < STEPS; i++) {
+        buf_printf(&text, "%s{'stepId':'s%d','agentId':'calc','skill':'do','task':'do it'}",
+                   i > 0 ? "," : "", i);
+    }
+    buf_printf(&text, "]}");
+    kept = house_text(w.h, "%s", buf_cstr(&text));
+    buf_done(&text);
+    return kept;
+}
+
 static const char *ask(size_t i)
 {
     const char *const ids[] = {
-        [OPEN] = w.open, [ENDED] = w.ended, [REVIEW] = w.review, [NOTHING] = ""};
+        [OPEN] = w.open, [ENDED] = w.ended, [REVIEW] = w.review, [NOTHING] = "", [LARGE] = ""};
 
     return house_ask(w.h, asked[i].type, "%s",
-                     asked[i].about == NOTHING
+                     asked[i].about == LARGE ? large_plan()
+                     : asked[i].about == NOTHING
                          ? asked[i].more
                          : house_text(w.h, "'%s':'%s'%s",
                                       asked[i].about == REVIEW ? "reviewId" : "planId",
