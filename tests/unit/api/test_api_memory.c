@@ -12,7 +12,7 @@
 #define STEP(id, more)                                                                             \
     "{'stepId':'" id "','agentId':'calc','skill':'do','task':'do " id "'" more "}"
 
-enum { ALLOCATIONS_MAX = 4000, STEPS = 400 };
+enum { ALLOCATIONS_MAX = 4000 };
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -115,7 +115,13 @@ static const struct {
     {"plan.cost", ENDED, "", false},
     {"plan.lint", NOTHING,
      "'plan':{'goal':'g','steps':[" STEP("a", "") "," STEP("b", ",'dependsOn':['a']") "]}", false},
-    {"plan.lint", LARGE, "", true},
+    {"plan.lint", LARGE, "30", true},
+    {"plan.lint", LARGE, "60", true},
+    {"plan.lint", LARGE, "120", true},
+    {"plan.lint", LARGE, "240", true},
+    {"plan.lint", LARGE, "480", true},
+    {"plan.lint", LARGE, "960", true},
+    {"plan.lint", LARGE, "1920", true},
     {"review.list", OPEN, "", true},
     {"review.list", NOTHING, " ", true},
     {"review.get", REVIEW, "", true},
@@ -132,15 +138,15 @@ static const struct {
     {"supervisor.stats", NOTHING, " ", true},
 };
 
-/* A plan of so many steps that its worst case takes more than a block of an arena. */
-static const char *large_plan(void)
+/* Plans of some sizes: the worst case of one of them begins a new block of its arena. */
+static const char *large_plan(const char *steps)
 {
     struct buf text;
     const char *kept;
 
     buf_init(&text, LIMIT_CONTROL_BYTES);
     buf_printf(&text, "'plan':{'goal':'g','steps':[");
-    for (int i = 0; i < STEPS; i++) {
+    for (int i = 0; i < atoi(steps); i++) {
         buf_printf(&text, "%s{'stepId':'s%d','agentId':'calc','skill':'do','task':'do it'}",
                    i > 0 ? "," : "", i);
     }
@@ -156,7 +162,7 @@ static const char *ask(size_t i)
         [OPEN] = w.open, [ENDED] = w.ended, [REVIEW] = w.review, [NOTHING] = "", [LARGE] = ""};
 
     return house_ask(w.h, asked[i].type, "%s",
-                     asked[i].about == LARGE ? large_plan()
+                     asked[i].about == LARGE ? large_plan(asked[i].more)
                      : asked[i].about == NOTHING
                          ? asked[i].more
                          : house_text(w.h, "'%s':'%s'%s",

@@ -157,9 +157,15 @@ static void a_document_is_whole_or_refused(void **state)
 {
     static const char canonical[] =
         "{\"goal\":\"g\",\"revision\":3,\"steps\":[{\"stepId\":\"a\",\"dependsOn\":[]},"
-        "{\"stepId\":\"b\",\"dependsOn\":[\"a\"],\"task\":\"t\"}]}";
-    static const char expected[] = "{\"goal\":\"g\",\"steps\":[{\"stepId\":\"a\",\"dependsOn\":[]},"
-                                   "{\"stepId\":\"b\",\"dependsOn\":[\"a\"],\"task\":\"t\"}]}";
+        "{\"stepId\":\"b\",\"dependsOn\":[\"a\"],\"task\":\"t\"},"
+        "{\"stepId\":\"c\",\"task\":\"each\",\"child\":{\"kind\":\"forEach\",\"list\":[1,2],"
+        "\"as\":\"x\",\"body\":{\"policy\":{\"maxConcurrency\":2},\"steps\":[{\"stepId\":\"i\","
+        "\"task\":\"u\"}]}}}]}";
+    static const char expected[] =
+        "{\"goal\":\"g\",\"steps\":[{\"stepId\":\"a\",\"dependsOn\":[]},"
+        "{\"stepId\":\"b\",\"dependsOn\":[\"a\"],\"task\":\"t\"},"
+        "{\"stepId\":\"c\",\"task\":\"each\",\"forEach\":[1,2],\"as\":\"x\","
+        "\"maxConcurrency\":2,\"steps\":[{\"stepId\":\"i\",\"task\":\"u\"}]}]}";
     struct bt_error err;
     struct buf json;
     struct buf doc;
