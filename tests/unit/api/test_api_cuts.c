@@ -1,4 +1,4 @@
-/* Answers that do not fit a frame: what is left out first, and that the answer says so. */
+/* Answers that do not fit a frame: what is left out first, and that the answer names it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +71,7 @@ static int number(const char *answer, const char *path)
 {
     const char *text = house_get(w.h, answer, path);
 
-    return text == NULL ? -1 : atoi(text);
+    return text == NULL ? -1 : (int)strtol(text, NULL, 10);
 }
 
 static void a_plan_is_shown_with_half_of_its_steps_and_the_rest_is_asked_for(void **state)

@@ -101,8 +101,8 @@ static void a_check_of_the_journal_names_it(void **state)
     for (int n = 0; n < 1000; n++) {
         const char *problems = house_get(h, part, "problems.#");
         const char *cursor = house_get(h, part, "cursor");
-        found += problems != NULL ? atoi(problems) : 0;
-        if (problems != NULL && atoi(problems) > 0) {
+        found += problems != NULL ? (int)strtol(problems, NULL, 10) : 0;
+        if (problems != NULL && strtol(problems, NULL, 10) > 0) {
             house_has(h, part, "problems.0", "5");
         }
         if (cursor == NULL) {

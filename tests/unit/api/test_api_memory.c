@@ -146,7 +146,7 @@ static const char *large_plan(const char *steps)
 
     buf_init(&text, LIMIT_CONTROL_BYTES);
     buf_printf(&text, "'plan':{'goal':'g','steps':[");
-    for (int i = 0; i < atoi(steps); i++) {
+    for (int i = 0; i < strtol(steps, NULL, 10); i++) {
         buf_printf(&text, "%s{'stepId':'s%d','agentId':'calc','skill':'do','task':'do it'}",
                    i > 0 ? "," : "", i);
     }
