@@ -1,4 +1,5 @@
-/* Answers that do not fit a frame: what is left out first, and that the answer names it. */
+/* Answers that do not fit a frame: what is left out first, and that a member of the answer tells
+ * it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -95,13 +95,13 @@ static void a_check_of_the_journal_names_it(void **state)
 {
     struct house *h = open_world();
     const char *part = house_ok(h, "supervisor.scrub", " ");
-    int found = 0;
+    long found = 0;
 
     (void)state;
     for (int n = 0; n < 1000; n++) {
         const char *problems = house_get(h, part, "problems.#");
         const char *cursor = house_get(h, part, "cursor");
-        found += problems != NULL ? (int)strtol(problems, NULL, 10) : 0;
+        found += problems != NULL ? strtol(problems, NULL, 10) : 0;
         if (problems != NULL && strtol(problems, NULL, 10) > 0) {
             house_has(h, part, "problems.0", "5");
         }
