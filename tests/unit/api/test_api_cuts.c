@@ -1,5 +1,4 @@
-/* Answers that do not fit a frame: what is left out first, and that a member of the answer tells
- * it. */
+/* Answers that do not fit a frame: what is left out first, and the member that reports it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -217,6 +217,8 @@ static void a_revision_is_refused_by_what_it_lacks(void **state)
                   ONE ",'clientKey':'schedule/'");
     house_refused(h, "INVALID", "is for the plans of schedules", "plan.submit",
                   ONE ",'clientKey':'schedule/n'");
+    house_refused(h, "UNAVAILABLE", "this daemon has no directory for artifacts", "artifact.read",
+                  "'uri':'file:///tmp/x'");
     (void)house_ok(h, "plan.submit", ONE ",'clientKey':'schedule'");
     (void)house_ok(h, "plan.submit", ONE ",'clientKey':'Schedule/n'");
     house_close(h);
