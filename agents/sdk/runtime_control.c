@@ -13,7 +13,7 @@ static const struct link_limits control_limits = {.recv_max =
 
 /* A supervisor that was killed is there again within a tenth of a second. A look costs a file read:
  * one that stays away is looked for less often. */
-enum { LOOK_SOON_MS = 10, LOOKS_SOON = 100, LOOK_MS = 100 };
+enum { LOOK_SOON_MS = 10, LOOKS_SOON = 100, LOOK_MS = 100, CONTROL_ID_BYTES = 32 };
 
 /* Users whose processes may be the supervisor. */
 static void trust(struct runtime *rt, const struct state_endpoints *at)
@@ -187,7 +187,7 @@ void runtime_dial(struct runtime *rt)
 
 static void send_control(struct runtime *rt, enum msg_type type, const void *body)
 {
-    char id[32];
+    char id[CONTROL_ID_BYTES];
     struct bt_error err;
     enum bt_code code;
 
@@ -446,6 +446,16 @@ static void continue_streams(struct runtime *rt)
     }
 }
 
+/* What answers no request that could be read has no id. */
+static bool is_of_last_request(const struct runtime *rt, const struct msg_reader *r)
+{
+    const struct str id = doc_string(doc_get((struct doc){r->body, r->len}, STR_LIT("id")));
+    char last[CONTROL_ID_BYTES];
+
+    (void)snprintf(last, sizeof last, "c%" PRIu64, rt->control_n);
+    return id.len == 0 || str_is(id, last);
+}
+
 static void on_answer(struct runtime *rt, struct link_msg *msg)
 {
     struct agent_state_order orders[AGENT_STATE_ORDERS];
@@ -465,6 +475,12 @@ static void on_answer(struct runtime *rt, struct link_msg *msg)
         return;
     }
     code = msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_CONTROL_BYTES, &err);
+    if (code == BT_OK && !is_of_last_request(rt, &r)) {
+        log_warn("agent.control", "an answer to another request; connecting again");
+        msg_reader_done(&r);
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_LOST});
+        return;
+    }
     if (code == BT_OK) {
         code = read_answer(rt, &r, &ev, orders, &err);
     }

@@ -40,6 +40,7 @@ struct world {
     pid_t pid;
     uint64_t epoch;
     bool drain;
+    uint32_t strays; /* registrations that get another request's answer before */
     uint32_t registered, beats, drained, deregistered, progress, late;
     char late_text[64];
     char streamed[8192];      /* the texts of all progress, joined */
@@ -63,9 +64,17 @@ static void answer_control(uint64_t request, struct str id, enum msg_type type, 
 
 static void on_register(struct link_event *ev, struct msg_reader *r, struct str id)
 {
-    struct msg_agent_registered_ok ok = {.epoch = ++w.epoch, .lease_ms = 2000, .heartbeat_ms = 50};
+    struct msg_agent_registered_ok ok = {.lease_ms = 2000, .heartbeat_ms = 50};
+    const struct msg_step_result_ok stray = {.accepted = true};
     struct msg_agent_register m;
     struct bt_error err;
+
+    if (w.strays > 0) {
+        w.strays--;
+        answer_control(ev->request, STR_LIT("c0"), MSG_step_result_ok, &stray);
+        return;
+    }
+    ok.epoch = ++w.epoch;
 
     assert_int_equal(msg_read(r, MSG_agent_register, &m, &err), BT_OK);
     assert_true(str_is(m.card.agent_id, "probe"));
@@ -241,15 +250,14 @@ static void start_control(void)
     assert_int_equal(state_endpoints_write(w.dir, &at, &err), BT_OK);
 }
 
-static int set_up(void **state)
+static int start(uint32_t strays)
 {
     char name[] = "probe_agent";
     char flag[] = "--state";
     char *argv[] = {name, flag, w.dir, NULL};
     struct bt_error err;
 
-    (void)state;
-    w = (struct world){.pid = 0};
+    w = (struct world){.pid = 0, .strays = strays};
     (void)snprintf(w.dir, sizeof w.dir, "/tmp/baton-test-XXXXXX");
     assert_non_null(mkdtemp(w.dir));
     assert_int_equal(state_token_make(w.dir, w.token, &err), BT_OK);
@@ -259,6 +267,18 @@ static int set_up(void **state)
     assert_true(serve(NULL, &w.registered, 1));
     hello();
     return 0;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    return start(0);
+}
+
+static int set_up_with_strays(void **state)
+{
+    (void)state;
+    return start(2);
 }
 
 static int tear_down(void **state)
@@ -331,6 +351,17 @@ static void a_step_is_executed_in_msgpack_and_in_json(void **state)
     assert_int_equal(link_msg_bytes(w.answer.msg).ptr[0], '{');
     link_msg_free(w.answer.msg);
     buf_done(&p);
+}
+
+static void an_answer_to_another_request_is_no_refusal(void **state)
+{
+    struct msg_step_execute m = step_of("echo", "p/1/a", NULL);
+
+    (void)state;
+    assert_int_equal(w.registered, 1);
+    send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
+    assert_true(serve(w.lanes[0], NULL, 0));
+    link_msg_free(w.answer.msg);
 }
 
 static void a_repeated_key_is_answered_from_the_kept_result(void **state)
@@ -685,6 +716,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_step_is_executed_in_msgpack_and_in_json, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_question_is_never_taken_for_the_step, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_answer_to_another_request_is_no_refusal,
+                                        set_up_with_strays, tear_down),
         cmocka_unit_test_setup_teardown(a_repeated_key_is_answered_from_the_kept_result, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(strangers_and_unknown_skills_are_refused, set_up,
