@@ -94,9 +94,10 @@ int main(int argc, char **argv)
     log_setup(LOG_INFO, NULL, NULL);
     log_use_journal_prefix(format != NULL && strcmp(format, "journal") == 0);
     code = run(&opt, argv, &exit_code, &err);
-    if (code == BT_OK) {
-        return exit_code;
+    if (code != BT_OK) {
+        (void)fprintf(stderr, "baton-bridge-nats: %s\n", err.msg);
+        exit_code = code == BT_CONFLICT ? EXIT_REFUSED : EXIT_FAILED;
     }
-    (void)fprintf(stderr, "baton-bridge-nats: %s\n", err.msg);
-    return code == BT_CONFLICT ? EXIT_REFUSED : EXIT_FAILED;
+    (void)fflush(NULL);
+    _exit(exit_code); /* nng may still be closing what it had (N1) */
 }

@@ -57,7 +57,8 @@ def echo(text):
 
 
 def slow(name, seconds):
-    return {"steps": [{"id": "wait", "agentId": "exec", "skill": "wait", "task": "Wait for a while",
+    # Without a word of the plan's the step is unsafe where the agent is not known yet, as just after a take-over.
+    return {"steps": [{"id": "wait", "agentId": "exec", "skill": "wait", "task": "Wait for a while", "effects": "idempotent",
                        "parameters": {"name": name, "seconds": str(seconds)}},
                       {"id": "say", "agentId": "exec", "skill": "echo", "task": "Say the text", "dependsOn": ["wait"],
                        "parameters": {"text": name}}]}
