@@ -246,19 +246,21 @@ static enum bt_code exchange(struct bt_client *c, const struct buf *request, mse
 }
 
 /* Of several nodes: one that was cut off with the request in its hand does not answer, and another
- * one leads by then. events.read has a time of its own. */
+ * one leads by then; while none leads, nobody is reached. events.read has a time of its own. */
 static enum bt_code exchange_soon(struct bt_client *c, const struct buf *request, msec deadline,
                                   struct link_msg **ret, struct str *ret_body, struct bt_error *err)
 {
     const struct str type = doc_string(doc_get(doc_from_buf(request), STR_LIT("type")));
     const bool again =
         client_remote_several(c) && request_is_read(type) && !str_is(type, "events.read");
+    msec soon;
     enum bt_code code;
 
     do {
-        const msec soon = clock_mono_ms() + ATTEMPT_MS;
+        soon = clock_mono_ms() + ATTEMPT_MS;
         code = exchange(c, request, again && soon < deadline ? soon : deadline, ret, ret_body, err);
-    } while (again && code == BT_TIMEOUT && clock_mono_ms() < deadline);
+    } while (again && (code == BT_TIMEOUT || code == BT_UNAVAILABLE) && clock_mono_ms() >= soon &&
+             clock_mono_ms() < deadline);
     return code;
 }
 
