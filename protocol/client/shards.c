@@ -20,7 +20,6 @@ enum {
     AGAIN_MS = 100,         /* while nobody leads it */
     MOVED_BYTES_MAX = 4096, /* of an answer that says so */
     COUNT_MS = 5000,        /* before the number of shards is asked again */
-    ATTEMPT_MS = 3000,      /* of a request that changes nothing, to one of several nodes */
     AWAY_BYTES_MAX = 2048,  /* of an answer that says that the storage is away */
     MAP_MS = 5000
 };
@@ -245,25 +244,6 @@ static enum bt_code exchange(struct bt_client *c, const struct buf *request, mse
                    HOPS_MAX);
 }
 
-/* Of several nodes: one that was cut off with the request in its hand does not answer, and another
- * one leads by then; while none leads, nobody is reached. events.read has a time of its own. */
-static enum bt_code exchange_soon(struct bt_client *c, const struct buf *request, msec deadline,
-                                  struct link_msg **ret, struct str *ret_body, struct bt_error *err)
-{
-    const struct str type = doc_string(doc_get(doc_from_buf(request), STR_LIT("type")));
-    const bool again =
-        client_remote_several(c) && request_is_read(type) && !str_is(type, "events.read");
-    msec soon;
-    enum bt_code code;
-
-    do {
-        soon = clock_mono_ms() + ATTEMPT_MS;
-        code = exchange(c, request, again && soon < deadline ? soon : deadline, ret, ret_body, err);
-    } while (again && (code == BT_TIMEOUT || code == BT_UNAVAILABLE) && clock_mono_ms() >= soon &&
-             clock_mono_ms() < deadline);
-    return code;
-}
-
 /* Nothing was begun where the storage is away, so the request may go to another node. When none
  * leads, the first answer stands. */
 enum bt_code client_exchange(struct bt_client *c, const struct buf *request, uint32_t timeout_ms,
@@ -273,7 +253,7 @@ enum bt_code client_exchange(struct bt_client *c, const struct buf *request, uin
     struct link_msg *first = NULL;
     struct str first_body = {NULL, 0};
     uint32_t others = 0;
-    enum bt_code code = exchange_soon(c, request, deadline, ret, ret_body, err);
+    enum bt_code code = exchange(c, request, deadline, ret, ret_body, err);
 
     if (code != BT_OK || !is_away(*ret_body)) {
         return code;

@@ -148,6 +148,8 @@ class Rides(BatonTest):
                 server.processes["data"].send_signal(signal.SIGQUIT)
                 server.processes["data"].wait()
                 server.start()
+        had = len(load.accepted)
+        until(lambda: len(load.accepted) > had or load.wrong, 60, "it goes on\n" + node.log())
         load.end()
         print("%d plans accepted, %d times refused" % (len(load.accepted), load.refused), flush=True)
         self.check(node, load, [runs])
