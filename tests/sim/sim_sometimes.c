@@ -239,7 +239,9 @@ int sim_check_sometimes(bool counts)
         missing += never_nth("command", k, sometimes->commands[k]);
     }
     for (int e = 0; e < CORE_EVENT_TYPE_COUNT; e++) {
-        missing += never_nth("event", e, sometimes->events[e]);
+        /* BUSY is not drawn: what is outstanding is counted here by records, and it writes none.
+         * test_explore has it in every order (places). */
+        missing += e == CORE_BUSY ? 0 : never_nth("event", e, sometimes->events[e]);
     }
     for (int w = 0; w < WAIT_KIND_COUNT; w++) {
         missing += never("wait for", wait_kind_name((enum wait_kind)w), sometimes->waits[w]);
