@@ -145,14 +145,3 @@ int shard_of_request(struct str type, struct doc body, uint32_t shards)
     }
     return shard == SHARD_ANY && is_list(type) ? SHARD_ALL : shard;
 }
-
-bool request_is_read(struct str type)
-{
-    enum { OF_OBSERVER = 1, OF_SUBMITTER = 0, OF_REVIEWER = 0, OF_ADMIN = 0, OF_AGENT = 0 };
-    static const bool reads[MSG_TYPE_COUNT + 1] = {
-#define REQUEST(name, handler, answer, role, sentence) [MSG_##name] = OF_##role,
-#include "protocol/messages.def"
-    };
-
-    return reads[msg_type_from_wire(type)];
-}

@@ -35,6 +35,4 @@ enum shard_key {
 /* The key by whose hash a request gets its shard; empty when it has none, or goes by an id. Lives
  * as long as the body. */
 struct str shard_key_of_request(struct str type, struct doc body, enum shard_key *ret);
-/* Whether the request changes nothing (observers may send it), so that it may be sent again. */
-bool request_is_read(struct str type);
 #endif

@@ -119,18 +119,6 @@ static void lists_are_for_all_and_what_agents_say_for_who_is_asked(void **state)
     assert_int_equal(route("step.result", "{\"planId\":\"s\"}", 8), SHARD_ANY);
 }
 
-static void what_observers_may_send_may_be_sent_again(void **state)
-{
-    (void)state;
-    assert_true(request_is_read(STR_LIT("plan.list")));
-    assert_true(request_is_read(STR_LIT("events.read")));
-    assert_false(request_is_read(STR_LIT("plan.submit")));
-    assert_false(request_is_read(STR_LIT("agent.heartbeat")));
-    assert_false(request_is_read(STR_LIT("journal.import")));
-    assert_false(request_is_read(STR_LIT("no.such")));
-    assert_false(request_is_read((struct str){NULL, 0}));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,7 +127,6 @@ int main(void)
         cmocka_unit_test(a_request_is_for_the_shard_of_what_it_is_about),
         cmocka_unit_test(a_new_plan_goes_by_session_then_concurrency_key_then_client_key),
         cmocka_unit_test(lists_are_for_all_and_what_agents_say_for_who_is_asked),
-        cmocka_unit_test(what_observers_may_send_may_be_sent_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
