@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "protocol/base/shard.h"
-#include "protocol/wire/msg.h"
 
 static int of_key(struct str key, uint32_t shards)
 {
