@@ -111,7 +111,8 @@ class Server:
         with open(self.dir / (name + ".log"), "ab") as log:
             self.processes[name] = subprocess.Popen(
                 [*_as(), programs() / "postgres", "-D", self.dir / name, "-k", self.dir, "-p", str(port), "-c", "listen_addresses=" + self.listen,
-                 "-c", "fsync=" + self.fsync, "-c", "shared_buffers=32MB"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", env=self.env)
+                 "-c", "fsync=" + self.fsync, "-c", "shared_buffers=32MB",
+                 "-c", "wal_retrieve_retry_interval=500ms"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", env=self.env)
         until(lambda: self._answers(name, port), 20, "PostgreSQL starts")
 
     def _answers(self, name, port):

@@ -144,13 +144,29 @@ class Cells(test_fleet.Elsewhere, BatonTest):
         until(answered, 20, "an answer to %s\n%s" % (type_, d.log()))
         return found[0]
 
+    def logs(self):
+        return "\n".join("%s:\n%s" % (name, text[-4000:]) for name, text in (
+            ("one", self.one.log()), ("two", self.two.log()), ("the agent", (self.one.work / "exec.log").read_text())))
+
     def beside(self, d, point=""):
-        """Starts it as a standby, which stops at the point."""
-        d.env["BATON_FAILPOINT"] = point
-        before = d.log().count("supervisor.standby")
-        with open(d.work / "batond.log", "ab") as log:
-            d.process = d.popen(log)
-        until(lambda: d.log().count("supervisor.standby") > before, 20, "it waits\n" + d.log())
+        """Starts it as a standby, which stops at the point. A machine that stands still for a lease makes it lead instead: then once more."""
+        other = self.two if d is self.one else self.one
+        for _ in range(5):
+            d.env["BATON_FAILPOINT"] = point
+            before = d.log().count("supervisor.standby")
+            with open(d.work / "batond.log", "ab") as log:
+                d.process = d.popen(log)
+            until(lambda before=before: d.log().count("supervisor.standby") > before or d.leads() or is_stopped(d.process), 20, lambda: "it waits\n" + self.logs())
+            if d.log().count("supervisor.standby") > before:
+                return
+            d.kill9()
+            until(lambda: other.leads() or other.process.poll() is not None, 20, lambda: "the other one leads, or has ended\n" + self.logs())
+            if other.process.poll() is not None:
+                self.assertEqual(other.process.returncode, 75, self.logs())
+                with open(other.work / "batond.log", "ab") as log:
+                    other.process = other.popen(log)
+                other.wait_to_lead()
+        self.fail("the other one loses its lease again and again\n" + self.logs())
 
     def cell(self, point, count, fault):
         """The first node takes over from the second one, comes to the point there or as it leads, and is lost; the second one waits beside it,
@@ -158,28 +174,27 @@ class Cells(test_fleet.Elsewhere, BatonTest):
         what, one, two = "%s@%d:%s" % (point, count, fault), self.one, self.two
         self.beside(one, "%s@%d:%s" % (point, count, "error" if point == "turn_half" else "stop"))
         load = Load(self, "%s.%d" % (what, len(self.took)))
-        until(lambda: len(load.accepted) > 2 or load.wrong, 30, "plans are accepted before %s\n%s%s" % (what, two.log(), (one.work / "exec.log").read_text()))
+        until(lambda: len(load.accepted) > 2 or load.wrong, 30, lambda: "plans are accepted before %s\n%s" % (what, self.logs()))
         two.kill9()
         self.leader = one
         if point not in START:
-            until(lambda: one.leads() or is_stopped(one.process), 20, "the first one leads\n" + one.log())
+            until(lambda: one.leads() or is_stopped(one.process), 20, lambda: "the first one leads\n" + self.logs())
             self.beside(two)
-        until(lambda: is_stopped(one.process) or load.wrong, 40,
-              lambda: "it comes to %s\n%s\nthe agent:\n%s" % (what, one.log(), (one.work / "exec.log").read_text()))
+        until(lambda: is_stopped(one.process) or load.wrong, 40, lambda: "it comes to %s\n%s" % (what, self.logs()))
         self.assertEqual(load.wrong, [])
         if point in START:
             with open(two.work / "batond.log", "ab") as log:  # it may lead at once
                 two.process = two.popen(log)
         lost, had = time.monotonic(), len(load.accepted)
         self.lose(fault)
-        until(two.leads, 30, "the second one leads\n" + two.log())
+        until(two.leads, 30, lambda: "the second one leads\n" + self.logs())
         took = time.monotonic() - lost
         self.took.append((what, took))
         if point not in START:  # there it had to be started
             self.assertLess(took, LEASE + GRACE, what)
         self.leader = two
         self.come_back(what, point, fault)
-        until(lambda: len(load.accepted) > had + 2 or load.wrong, 30, "plans are accepted after %s\n%s" % (what, two.log()))
+        until(lambda: len(load.accepted) > had + 2 or load.wrong, 30, lambda: "plans are accepted after %s\n%s" % (what, self.logs()))
         load.end()
         self.assertEqual(load.wrong, [])
         self.accepted.update(load.accepted)
@@ -202,7 +217,7 @@ class Cells(test_fleet.Elsewhere, BatonTest):
             self.assertFalse(self.one.leads(), self.one.log())
             self.one.kill9()
             return
-        until(lambda: self.one.process.poll() is not None, 15, "it ends after %s\n%s" % (what, self.one.log()))
+        until(lambda: self.one.process.poll() is not None, 15, lambda: "it ends after %s\n%s" % (what, self.logs()))
         self.assertEqual(self.one.process.returncode, -signal.SIGKILL if fault == "kill" else 75, "%s\n%s" % (what, self.one.log()))
 
     def check(self, d):
