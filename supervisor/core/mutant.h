@@ -147,6 +147,7 @@ enum mutant {
     MUTANT_MOVE_UNFENCED,            /* pg 137: a shard that moves keeps its epoch */
     MUTANT_MOVE_FOR_ANYBODY,         /* pg 138: whoever comes first takes a shard that moves */
     MUTANT_BLOBS_OF_NO_SHARD,        /* pg 139: the ids of blobs of all shards begin at 1 */
+    MUTANT_LATE_ANSWERS_TAKEN = 150, /* pg 150: late answers are those of what is asked next */
     MUTANT_COUNT
 };
 

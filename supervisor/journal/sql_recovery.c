@@ -178,8 +178,8 @@ enum bt_code sql_plans_open(struct journal *j, journal_plan_fn fn, void *self, s
             continue;
         }
         one = sql_plan_load(s, o.at[i].ix, true, &text, &p, &why);
-        if (one == BT_NOMEM) {
-            code = err_set(err, BT_NOMEM, "%s", why.msg);
+        if (one == BT_NOMEM || (one != BT_OK && j->dead)) { /* not read is not damaged */
+            code = err_set(err, one, "%s", why.msg);
         } else if (one != BT_OK) {
             code = quarantine_plan(s, o.at[i].ix, why.msg, err);
         } else if (p.ended_wall == 0 && !fn(&p, self)) {

@@ -271,10 +271,13 @@ static enum bt_code engine_undo(struct sql_journal *s, struct bt_error *err)
 
 static enum bt_code engine_error(struct sql_journal *s, const char *what, struct bt_error *err)
 {
-    const enum bt_code code = pg_failed(pg_of(&s->base), what, err);
+    struct pg_journal *p = pg_of(&s->base);
+    const enum bt_code code = pg_failed(p, what, err);
+    const bool is_damage = strncmp(p->state, "XX", 2) == 0;
 
-    /* Who reads knows nothing of a batch that is gone: that is an end. */
-    if (code == BT_UNAVAILABLE && err != NULL) {
+    /* Who reads knows nothing of a batch that is gone, and takes what is not there for damage: that
+     * is an end. */
+    if (err != NULL && !s->base.dead && (code == BT_UNAVAILABLE || !is_damage)) {
         journal_die(&s->base, err);
     }
     return code == BT_UNAVAILABLE ? BT_IO : code;

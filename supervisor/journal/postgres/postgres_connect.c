@@ -173,6 +173,7 @@ enum bt_code pg_connect_again(struct pg_journal *p, struct bt_error *err)
     address_of(p, options, &a);
     p->hosts_tried++;
     p->conn = PQconnectStartParams(a.keys, a.values, 0);
+    p->behind = false;
     PQconninfoFree(options);
     if (p->conn == NULL || PQstatus(p->conn) == CONNECTION_BAD) {
         return refused(p->conn, err);

@@ -86,7 +86,8 @@ struct pg_journal {
     PGresult *result;             /* of its last statement */
     char state[PG_STATE_LEN + 1]; /* of its first error; "" = none, or no answer */
     char message[BT_ERROR_MSG_MAX / 2];
-    bool lost; /* no answer: what became of it is not known */
+    bool lost;   /* no answer: what became of it is not known */
+    bool behind; /* answers of this connection were not taken: the next ones would be those */
     struct pg_ahead ahead[PG_AHEAD_MAX];
     uint32_t ahead_n;
     uint32_t ahead_at; /* answers of the pipeline that reads ahead; ahead_n: it is another one */

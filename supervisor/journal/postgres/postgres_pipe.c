@@ -136,7 +136,9 @@ bool pg_sync(struct pg_journal *p)
     p->state[0] = p->message[0] = 0;
     PQclear(p->result);
     p->result = NULL;
-    p->lost = PQpipelineSync(p->conn) != 1 || !take_answers(p, deadline);
+    p->behind = (p->behind && !MUTANT(LATE_ANSWERS_TAKEN)) || PQpipelineSync(p->conn) != 1 ||
+                !take_answers(p, deadline);
+    p->lost = p->behind;
     /* Its writes are stopped, and the turn is not stored: as if it was not there. */
     p->lost = p->lost || (strcmp(p->state, "25006") == 0 && !MUTANT(READ_ONLY_ENDS));
     if (p->lost && p->message[0] == 0) {

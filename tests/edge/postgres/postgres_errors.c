@@ -316,11 +316,35 @@ static void an_owner_goes_on_when_the_clock_is_put_back_or_forward(void **state)
     expect_stored(j, "1:a 2:b 3:b ");
 }
 
+/* Whoever reads then would take every plan for damaged, and write that down. */
+static void a_read_that_the_server_refuses_is_no_damage(void **state)
+{
+    struct journal *j = begin();
+    struct seen s = {{0}};
+    struct bt_error err;
+
+    (void)state;
+    (void)add_plan(j, "one", "first");
+    commit(j);
+    pg_server_run("ALTER TABLE baton_s0.plans RENAME TO elsewhere", NULL, 0);
+    assert_int_equal(journal_plans_open(j, see_plan, &s, &err), BT_IO);
+    assert_non_null(strstr(err.msg, "42P01"));
+    pg_server_run("ALTER TABLE baton_s0.elsewhere RENAME TO plans", NULL, 0);
+    assert_int_equal(journal_commit(j, &err), BT_IO);
+    journal_close(j);
+    pg_server_run("UPDATE baton.shards SET lease_until = clock_timestamp()", NULL, 0);
+    j = open_as(&ONE);
+    assert_ok(journal_plans_open(j, see_plan, &s, &err), err);
+    assert_string_equal(s.text, "1:first/running ");
+    journal_close(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_statement_that_is_ended_refuses_its_batch_and_no_more),
         cmocka_unit_test(a_deadlock_is_no_loss),
+        cmocka_unit_test(a_read_that_the_server_refuses_is_no_damage),
         cmocka_unit_test(who_gets_no_connection_waits_for_one),
         cmocka_unit_test(who_gets_no_connection_to_begin_with_may_try_again),
         cmocka_unit_test(a_server_that_takes_no_writes_is_one_that_is_away),

@@ -259,6 +259,26 @@ static void an_answer_that_comes_late_is_not_waited_for(void **state)
     expect_stored(j, "1:a 2:b ");
 }
 
+/* The answers to what was asked before come, when others are waited for. */
+static void plans_whose_answers_come_late_are_read_again_and_not_mixed_up(void **state)
+{
+    struct journal *j = begin();
+    struct seen s = {{0}};
+    struct bt_error err;
+
+    (void)state;
+    (void)add_plan(j, "one", "first");
+    (void)add_plan(j, "two", "second");
+    (void)add_plan(j, "three", "third");
+    commit(j);
+    proxy_set(PROXY_LATE_LONG, LEASE * 3 / 4); /* after half a lease */
+    assert_ok(journal_plans_open(j, see_plan, &s, &err), err);
+    assert_string_equal(s.text, "1:first/running 2:second/running 3:third/running ");
+    add_event(j, 0, 0, "a");
+    commit(j);
+    expect_stored(j, "1:a ");
+}
+
 static void the_answer_to_the_next_epoch_may_be_lost_too(void **state)
 {
     struct journal *j = begin();
@@ -473,6 +493,7 @@ int main(void)
         cmocka_unit_test(a_commit_that_still_runs_and_cannot_be_ended_is_waited_for),
         cmocka_unit_test(a_turn_that_the_server_undoes_is_sent_again_five_times),
         cmocka_unit_test(an_answer_that_comes_late_is_not_waited_for),
+        cmocka_unit_test(plans_whose_answers_come_late_are_read_again_and_not_mixed_up),
         cmocka_unit_test(the_answer_to_the_next_epoch_may_be_lost_too),
         cmocka_unit_test(the_caller_is_called_while_the_server_is_away),
         cmocka_unit_test(nobody_is_called_while_an_answer_is_slow),

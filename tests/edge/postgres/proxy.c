@@ -17,7 +17,7 @@
 
 #include "tests/support/pg_server/pg_server.h"
 
-enum { CHUNK = 65536, TICK_MS = 5, HOLD_MS = 20000 };
+enum { CHUNK = 65536, TICK_MS = 5, HOLD_MS = 20000, LONG = 500 };
 
 struct shared {
     _Atomic(int) mode;
@@ -58,8 +58,8 @@ static void once(void)
     atomic_store(&all->mode, PROXY_PASS);
 }
 
-/* A request has come; false: the connection of the client ends. */
-static bool forward(int server, const char *bytes, size_t n, bool *io_losing)
+/* A request has come; false: the connection of the client ends. *ret_late: so many ms, if so. */
+static bool forward(int server, const char *bytes, size_t n, bool *io_losing, uint32_t *ret_late)
 {
     const int mode = atomic_load(&all->mode);
     const uint32_t arg = atomic_load(&all->arg);
@@ -78,6 +78,10 @@ static bool forward(int server, const char *bytes, size_t n, bool *io_losing)
         *io_losing = true;
         once();
     }
+    if (mode == PROXY_LATE_LONG && n > LONG) {
+        *ret_late = arg;
+        once();
+    }
     if (mode == PROXY_LEAVE) {
         (void)poll(NULL, 0, (int)arg);
         once();
@@ -91,6 +95,7 @@ static void serve(int client)
     static char bytes[CHUNK];
     const int server = dial();
     bool losing = false;
+    uint32_t late = 0;
     bool on = server >= 0;
 
     while (on) {
@@ -102,7 +107,7 @@ static void serve(int client)
         }
         if (fds[0].revents != 0) {
             n = read(client, bytes, sizeof bytes);
-            on = n > 0 && forward(server, bytes, (size_t)n, &losing);
+            on = n > 0 && forward(server, bytes, (size_t)n, &losing, &late);
         }
         if (on && fds[1].revents != 0) {
             n = read(server, bytes, sizeof bytes);
@@ -110,8 +115,10 @@ static void serve(int client)
                 break;
             }
             if (atomic_load(&all->mode) == PROXY_LATE) {
-                (void)poll(NULL, 0, (int)atomic_load(&all->arg));
+                late = atomic_load(&all->arg);
             }
+            (void)poll(NULL, 0, (int)late);
+            late = 0;
             send_all(client, bytes, (size_t)n);
         }
     }

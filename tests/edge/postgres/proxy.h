@@ -11,14 +11,15 @@ enum proxy_mode {
     PROXY_LEAVE,        /* the client loses the connection, the server keeps it and what it runs */
     PROXY_HOLD,         /* some bytes of the next request arrive, and nothing more; it stays open */
     PROXY_LATE,         /* answers wait so many ms */
+    PROXY_LATE_LONG,    /* the answer to the next request of more than 500 bytes does */
     PROXY_LOSE_TAKE,    /* the answer to the next UPDATE of the epoch, once */
     PROXY_AWAY          /* nobody answers; connections end, and new ones are refused */
 };
 
 /* Starts it; the address by which it is reached. It ends with the test. */
 const char *proxy_start(void);
-/* Connections that are there change, too. LOSE_ANSWERS, CUT, LEAVE, HOLD and LOSE_TAKE happen once:
- * then it passes all. */
+/* Connections that are there change, too. LOSE_ANSWERS, CUT, LEAVE, HOLD, LATE_LONG and LOSE_TAKE
+ * happen once: then it passes all. */
 void proxy_set(enum proxy_mode mode, uint32_t ms_or_bytes);
 uint32_t proxy_connections(void); /* of all times */
 #endif
