@@ -31,7 +31,7 @@ red() { # MUTANT PROGRAM ARGS...
     mutant=$1
     program=$2
     shift 2
-    ! BATON_MUTANT=$mutant timeout 120 "$build/tests/$program" "$@" >"$build.out" 2>&1
+    ! BATON_MUTANT=$mutant timeout 120 "$build/tests/$program" "$@" >"$out" 2>&1
 }
 
 # What edge.postgres_owner, _errors, _ride and _shards find: the mutants "pg N" of mutant.h. Skipped, in words, without libpq or PostgreSQL.
@@ -74,55 +74,87 @@ postgres() { # [NUMBER...]
     return "$bad"
 }
 
-# Says which tests are red with this mutant: "unit: ...", "explore: rule", "sim".
+rule_of() { # of the exploration that is in $out
+    sed -n 's/^broken[a-z ]*: //p; s/.*assertion failed: /assertion: /p' "$out" | head -n 1
+}
+
+# What is red with this mutant, in `found`; with --all everything, as a row of the table, else the first, beginning with who found it last.
 hunt() { # MUTANT
     found=
+    if [ -z "$all" ]; then
+        last=$(sed -n "s/^| $1 [a-z0-9_]* | \(test_[a-z_]*\).*/\1/p" tests/mutants/README.md)
+        if [ -n "$last" ] && red "$1" "$last"; then
+            found=$last
+            return 0
+        fi
+        grep -q "^| $1 [a-z0-9_]* |  | [^ |]" tests/mutants/README.md && red "$1" test_explore --short && found=test_explore && return 0
+    fi
     for unit in $units; do
         if red "$1" "$unit"; then
             found="${found:+$found, }$unit"
             [ -n "$all" ] || return 0
         fi
     done
-    row="$found"
+    row="$found | "
     if red "$1" test_explore --short; then
         found="${found:+$found; }test_explore"
-        row="$row | $(sed -n 's/^broken[a-z ]*: //p; s/.*assertion failed: /assertion: /p' "$build.out" | head -n 1)"
+        row="$row$(rule_of)"
         [ -n "$all" ] || return 0
-    else
-        row="$row | "
     fi
+    row="$row | "
     if red "$1" test_sim --seeds 1-400 --no-shrink; then
         found="${found:+$found; }test_sim"
-        row="$row | red"
-    else
-        row="$row | "
+        row="${row}red"
     fi
 }
 
-numbers=$*
+# Every so manieth mutant, from one on. False when one is not found.
+worker() { # FROM NUMBER...
+    out=$build.out.$1
+    turn=$1
+    bad=0
+    shift
+    for number in "$@"; do
+        turn=$((turn - 1))
+        [ "$turn" -eq 0 ] || continue
+        turn=$jobs
+        name=$(awk -v at="$number" '/^    MUTANT_NONE/ && at == 0 { print "none" }
+            /^    MUTANT_/ && $0 ~ "/\\* " at ":" { sub(/^ *MUTANT_/, ""); sub(/[, ].*/, ""); print tolower($0) }' supervisor/core/mutant.h)
+        hunt "$number"
+        if [ -n "$all" ]; then
+            echo "| $number $name | $row |"
+        elif [ "$number" -gt 0 ]; then
+            echo "$number $name: ${found:-GREEN, no test noticed}"
+        fi
+        if [ "$number" -eq 0 ] && [ -n "$found" ]; then
+            echo "red without a mutant: $found"
+            bad=1
+        elif [ "$number" -gt 0 ] && [ -z "$found" ]; then
+            bad=1
+        fi
+    done
+    return "$bad"
+}
+
 bad=0
 postgres "$@" >"$build.postgres" 2>&1 &
-beside=$!
-if [ -z "$numbers" ]; then
-    numbers=$(awk '/^    MUTANT_NONE/ { print 0 } /^    MUTANT_.*\/\* [0-9]+:/ { sub(/.*\/\* /, ""); sub(/:.*/, ""); print }' supervisor/core/mutant.h)
-fi
+postgres=$!
+numbers=$*
+[ -n "$numbers" ] || numbers=$(awk '/^    MUTANT_NONE/ { print 0 } /^    MUTANT_.*\/\* [0-9]+:/ { sub(/.*\/\* /, ""); sub(/:.*/, ""); print }' supervisor/core/mutant.h)
+core=
 for number in $numbers; do
-    ! grep -q "/\* pg $number:" supervisor/core/mutant.h || continue
-    name=$(awk -v at="$number" '/^    MUTANT_NONE/ && at == 0 { print "none" }
-        /^    MUTANT_/ && $0 ~ "/\\* " at ":" { sub(/^ *MUTANT_/, ""); sub(/[, ].*/, ""); print tolower($0) }' supervisor/core/mutant.h)
-    hunt "$number"
-    if [ -n "$all" ]; then
-        echo "| $number $name | $row |"
-    elif [ "$number" -gt 0 ]; then
-        echo "$number $name: ${found:-GREEN, no test noticed}"
-    fi
-    if [ "$number" -eq 0 ] && [ -n "$found" ]; then
-        echo "red without a mutant: $found"
-        bad=1
-    elif [ "$number" -gt 0 ] && [ -z "$found" ]; then
-        bad=1
-    fi
+    grep -q "/\* pg $number:" supervisor/core/mutant.h || core="$core $number"
 done
-wait "$beside" || bad=1
+workers=
+for job in $(seq "$jobs"); do
+    # shellcheck disable=SC2086 # a list
+    worker "$job" $core >"$build.worker.$job" 2>&1 &
+    workers="$workers $!"
+done
+for worker in $workers; do
+    wait "$worker" || bad=1
+done
+[ -z "$core" ] || cat "$build".worker.* | sort -n -k "$([ -n "$all" ] && echo 2 || echo 1)"
+wait "$postgres" || bad=1
 cat "$build.postgres"
 exit $bad
