@@ -195,7 +195,8 @@ class Lost(BatonTest):
             self.assertEqual(load.wrong, [])
         took = max(next(t for t in load.done_at if t > since and self.began_after(load, since)) for load in self.loads) - since
         for key, plan in steps.items():
-            view = until(lambda plan=plan: self.ended(plan), 60, "%s ends" % key)
+            view = until(lambda plan=plan: self.ended(plan), 60,
+                         lambda key=key, plan=plan: "%s ends: %s\n%s" % (key, self.insist("plan.get", planId=plan), self.all_said(since)))
             self.assertEqual(view["status"], "completed", view)
             self.assertEqual(self.ran().count(key), 1, "a step whose agent lives")
         back()
