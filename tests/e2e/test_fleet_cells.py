@@ -148,16 +148,20 @@ class Cells(test_fleet.Elsewhere, BatonTest):
         return "\n".join("%s:\n%s" % (name, text[-4000:]) for name, text in (
             ("one", self.one.log()), ("two", self.two.log()), ("the agent", (self.one.work / "exec.log").read_text())))
 
+    @staticmethod
+    def stood_by(d):
+        return (d.work / "batond.log").read_text().count("supervisor.standby")  # log() is the end of it
+
     def beside(self, d, point=""):
         """Starts it as a standby, which stops at the point. A machine that stands still for a lease makes it lead instead: then once more."""
         other = self.two if d is self.one else self.one
         for _ in range(5):
             d.env["BATON_FAILPOINT"] = point
-            before = d.log().count("supervisor.standby")
+            before = self.stood_by(d)
             with open(d.work / "batond.log", "ab") as log:
                 d.process = d.popen(log)
-            until(lambda before=before: d.log().count("supervisor.standby") > before or d.leads() or is_stopped(d.process), 20, lambda: "it waits\n" + self.logs())
-            if d.log().count("supervisor.standby") > before:
+            until(lambda before=before: self.stood_by(d) > before or d.leads() or is_stopped(d.process), 20, lambda: "it waits\n" + self.logs())
+            if self.stood_by(d) > before:
                 return
             d.kill9()
             until(lambda: other.leads() or other.process.poll() is not None, 20, lambda: "the other one leads, or has ended\n" + self.logs())
