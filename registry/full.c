@@ -13,8 +13,8 @@ void registry_full(struct registry *r, uint32_t slot, msec now)
     ASSERT(registry_is_live(r, slot));
     struct instance_entry *entry = &registry_instance_entries(r)[slot];
     registry_advance_time(r, now);
-    if (entry->full_until != 0) {
-        return;
+    if (entry->full_until > r->now) {
+        return; /* of the same wait */
     }
     const msec longer = entry->full_ms + entry->full_ms / 2;
     entry->full_ms = entry->full_ms == 0             ? REGISTRY_FULL_MS

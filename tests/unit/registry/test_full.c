@@ -55,6 +55,21 @@ static void answers_that_come_meanwhile_count_once(void **state)
     assert_int_not_equal(registry_full_due(r, REGISTRY_FULL_MS), REGISTRY_NONE);
 }
 
+/* One that comes at the end of the wait, or later, begins the next, before or after the tick. */
+static void an_answer_after_the_wait_begins_the_next(void **state)
+{
+    struct registry *r = *state;
+    const uint32_t a = add(r, "a", 0);
+    const uint32_t early = ready(r, a, 1, 4, 0);
+    const uint32_t late = ready(r, a, 2, 4, 0);
+    registry_full(r, early, 0);
+    registry_full(r, late, 0);
+    registry_full(r, early, REGISTRY_FULL_MS - 1);
+    registry_full(r, late, REGISTRY_FULL_MS);
+    assert_int_equal(view_of(r, early).full_until, REGISTRY_FULL_MS);
+    assert_int_equal(view_of(r, late).full_until, REGISTRY_FULL_MS + REGISTRY_FULL_MS * 3 / 2);
+}
+
 static void a_place_that_became_free_ends_the_wait_and_its_growth(void **state)
 {
     struct registry *r = *state;
@@ -94,6 +109,7 @@ int main(void)
         TEST(another_instance_is_chosen),
         TEST(the_wait_grows_up_to_its_maximum),
         TEST(answers_that_come_meanwhile_count_once),
+        TEST(an_answer_after_the_wait_begins_the_next),
         TEST(a_place_that_became_free_ends_the_wait_and_its_growth),
         TEST(one_that_leaves_or_comes_again_waits_for_nothing),
     };
