@@ -53,6 +53,8 @@ struct body {
     uint64_t epoch; /* 0 = not registered, or refused as unknown */
     bool alive, draining, spawned;
     msec silent_until, cut_until;
+    uint32_t others; /* places that other supervisors have until then */
+    msec others_until;
     struct request lanes[SIM_CAPACITY_MAX];
 };
 
@@ -73,6 +75,7 @@ enum sim_kind {
     SIM_SUBMIT,
     SIM_ARRIVE,
     SIM_REPLY,
+    SIM_REFUSE,
     SIM_PROGRESS,
     SIM_REGISTER,
     SIM_LANE_UP,
@@ -208,6 +211,7 @@ struct incarnation {
     struct uuid process;
     uint32_t slot, agent;
     uint64_t epoch;
+    msec full_until, full_ms; /* it answered BUSY: the wait until it is asked again */
 };
 
 enum { SIM_KEYS = 3, SIM_RATE_MAX = 4 };
@@ -361,6 +365,16 @@ void sim_tell(struct sim *s, const struct exec *x, msec delay);
 /* ---- sim_answer.c ---- */
 void sim_draw_answer(struct sim *s, struct exec *x);
 msec sim_draw_duration(struct sim *s, const struct exec *x);
+
+/* ---- sim_full.c ---- */
+/* Whether its work and that of other supervisors take all its places. */
+bool sim_is_full(const struct sim *s, const struct body *b);
+/* The answer BUSY leaves the process. */
+void sim_refuse(struct sim *s, const struct sim_event *ev);
+/* The waits, as the events say; what is sent in them; what the registry says about them. */
+void sim_full_event(struct sim *s, const struct core_event *ev);
+void sim_full_record(struct sim *s, const struct record *rec);
+void sim_full_turn(struct sim *s);
 
 /* ---- sim_chaos.c ---- */
 void sim_chaos(struct sim *s);

@@ -28,6 +28,7 @@ void sim_born(struct sim *s, uint32_t ix)
     b->draining = false;
     b->silent_until = 0;
     b->cut_until = 0;
+    b->others_until = 0;
     if (b->spawned && n % 2 == 0) {
         sim_turn(s,
                  (struct core_event){CORE_EV_INIT(RESTARTED, process, .agent = b->agent),
@@ -176,6 +177,8 @@ void sim_step_agents(struct sim *s, const struct sim_event *ev)
         }
     } else if (ev->kind == SIM_ARRIVE) {
         sim_arrive(s, ev);
+    } else if (ev->kind == SIM_REFUSE) {
+        sim_refuse(s, ev);
     } else if (ev->kind == SIM_REPLY) {
         sim_reply(s, ev);
     } else if (ev->kind == SIM_PROGRESS) {

@@ -46,9 +46,9 @@ static void flood(struct sim *s, const struct body *b)
 /* From an earlier incarnation, or a lane that does not exist. */
 static void stale(struct sim *s, const struct body *b)
 {
-    static const enum core_event_type types[] = {CORE_SEEN, CORE_LANE_UP, CORE_LANE_DOWN,
-                                                 CORE_GONE, CORE_DRAIN,   CORE_LANE_FREE,
-                                                 CORE_LOST, CORE_PROBED,  CORE_STATE};
+    static const enum core_event_type types[] = {
+        CORE_SEEN,      CORE_LANE_UP, CORE_LANE_DOWN, CORE_GONE,  CORE_DRAIN,
+        CORE_LANE_FREE, CORE_LOST,    CORE_PROBED,    CORE_STATE, CORE_BUSY};
     const struct flat_event flat = {.type =
                                         types[sim_range(s, 0, sizeof types / sizeof types[0] - 1)],
                                     .run = s->plans[0].handle,
@@ -100,6 +100,9 @@ static void to_body(struct sim *s, uint32_t ix)
         }
     } else if (sim_fault(s, FAULT_PARTITION)) {
         b->cut_until = s->now + sim_range(s, 20, 2500);
+    } else if (sim_fault(s, FAULT_BUSY)) {
+        b->others = sim_range(s, 1, b->capacity);
+        b->others_until = s->now + sim_range(s, 20, 2500);
     } else if (sim_fault(s, FAULT_REREGISTER)) {
         sim_register(s, ix);
     } else if (sim_fault(s, FAULT_STOLEN_ID)) {

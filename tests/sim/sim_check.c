@@ -354,6 +354,7 @@ void sim_check_turn(struct sim *s)
     }
     if (!s->failed) {
         sim_limits_turn(s);
+        sim_full_turn(s);
     }
 }
 

@@ -215,6 +215,7 @@ static void let_happen(struct sim *s, const struct sim_event *ev)
         break;
     case SIM_ARRIVE:
     case SIM_REPLY:
+    case SIM_REFUSE:
     case SIM_PROGRESS:
     case SIM_REGISTER:
     case SIM_LANE_UP:

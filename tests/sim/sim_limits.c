@@ -45,11 +45,17 @@ static uint32_t oldest(struct sim *s)
 
 void sim_limits_event(struct sim *s, const struct core_event *ev)
 {
-    const struct sim_plan *p = ev->type == CORE_LOST ? sim_plan_of(s, ev->run) : NULL;
+    const bool back = ev->type == CORE_LOST || ev->type == CORE_BUSY;
+    const struct sim_plan *p = back ? sim_plan_of(s, ev->run) : NULL;
     for (uint32_t i = oldest(s); p != NULL && i < s->n_sent; i++) {
         struct sent *x = &s->sent[i];
-        x->back = x->back || (&s->plans[x->plan] == p && x->step == ev->step &&
-                              x->serial == ev->attempt && x->slot == ev->slot);
+        const bool its = &s->plans[x->plan] == p && x->step == ev->step &&
+                         x->serial == ev->attempt && x->slot == ev->slot && x->epoch == ev->epoch;
+        struct told *told = &p->told[x->step];
+        if (its && !x->back && ev->type == CORE_BUSY && told->sent == i && told->in_a_row > 0) {
+            told->in_a_row--; /* as often as it takes */
+        }
+        x->back = x->back || its;
     }
 }
 
@@ -227,6 +233,7 @@ void sim_check_dispatch(struct sim *s, const struct core_cmd *cmd)
     const struct plan *plan = sim_plan_now(p);
     SIM_RULE(to->agent == run_step_agent(p->shadow, plan, cmd->step), "sent to another agent");
     SIM_RULE(plan_agent_find(plan, to->agent) != UINT32_MAX, "sent to an agent not granted");
+    SIM_RULE(s->turn->ev.now >= to->full_until, "sent to who said that it has no place");
     check_state(s, p, cmd);
     check_instance(s, p, cmd);
     sim_keys_dispatch(s, p, cmd, to->agent);

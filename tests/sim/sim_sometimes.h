@@ -57,6 +57,7 @@ enum fault {
     FAULT_RECTIFY,       /* the synthesizer wants steps to run again first */
     FAULT_JOB_LATE,      /* an answer arrives for a job that has ended */
     FAULT_LATE_COMMIT,   /* its outcome is not known for a while; then it is stored */
+    FAULT_BUSY,          /* other supervisors have places of an instance for a while */
     FAULT_NEST,          /* a step's child plan is a plan of the simulation */
     FAULT_COUNT
 };

@@ -91,23 +91,41 @@ static void say_command(struct sim *s, const struct core_cmd *cmd)
 
 static void say_event(struct sim *s, const struct core_event *ev)
 {
-    static const char *const names[] = {
-        [CORE_SUBMIT] = "submit",       [CORE_RECOVER] = "recover",
-        [CORE_CANCEL] = "cancel",       [CORE_PAUSE] = "pause",
-        [CORE_RESUME] = "resume",       [CORE_MODIFY] = "modify",
-        [CORE_REVISE] = "revise",       [CORE_REGISTER] = "register",
-        [CORE_SEEN] = "seen",           [CORE_LANE_UP] = "lane up",
-        [CORE_LANE_DOWN] = "lane down", [CORE_GONE] = "gone",
-        [CORE_DRAIN] = "drain",         [CORE_RESULT] = "result",
-        [CORE_LOST] = "lost",           [CORE_LANE_FREE] = "lane free",
-        [CORE_STATE] = "state",         [CORE_PROGRESS] = "progress",
-        [CORE_DECIDE] = "decide",       [CORE_PROBED] = "probed",
-        [CORE_RESTARTED] = "restart",   [CORE_TICK] = "tick",
-        [CORE_PLANNED] = "planned",     [CORE_JOB_FAILED] = "errand failed",
-        [CORE_JOB_TEXT] = "text",       [CORE_SYNTHESIZED] = "answered",
-        [CORE_RECTIFY] = "rectify",     [CORE_GAVE_UP] = "gave up",
-        [CORE_CONDITION] = "verdict",   [CORE_CHILD] = "child",
-        [CORE_SIGNAL] = "signal",       [CORE_COMPENSATED] = "compensated"};
+    static const char *const names[] = {[CORE_SUBMIT] = "submit",
+                                        [CORE_RECOVER] = "recover",
+                                        [CORE_CANCEL] = "cancel",
+                                        [CORE_PAUSE] = "pause",
+                                        [CORE_RESUME] = "resume",
+                                        [CORE_MODIFY] = "modify",
+                                        [CORE_REVISE] = "revise",
+                                        [CORE_REGISTER] = "register",
+                                        [CORE_SEEN] = "seen",
+                                        [CORE_LANE_UP] = "lane up",
+                                        [CORE_LANE_DOWN] = "lane down",
+                                        [CORE_GONE] = "gone",
+                                        [CORE_DRAIN] = "drain",
+                                        [CORE_RESULT] = "result",
+                                        [CORE_LOST] = "lost",
+                                        [CORE_LANE_FREE] = "lane free",
+                                        [CORE_STATE] = "state",
+                                        [CORE_PROGRESS] = "progress",
+                                        [CORE_DECIDE] = "decide",
+                                        [CORE_PROBED] = "probed",
+                                        [CORE_RESTARTED] = "restart",
+                                        [CORE_TICK] = "tick",
+                                        [CORE_PLANNED] = "planned",
+                                        [CORE_JOB_FAILED] = "errand failed",
+                                        [CORE_JOB_TEXT] = "text",
+                                        [CORE_SYNTHESIZED] = "answered",
+                                        [CORE_RECTIFY] = "rectify",
+                                        [CORE_GAVE_UP] = "gave up",
+                                        [CORE_CONDITION] = "verdict",
+                                        [CORE_CHILD] = "child",
+                                        [CORE_SIGNAL] = "signal",
+                                        [CORE_COMPENSATED] = "compensated",
+                                        [CORE_BUSY] = "busy",
+                                        [CORE_STALLED] = "stalled",
+                                        [CORE_NOT_LISTED] = "not listed"};
     _Static_assert(sizeof names / sizeof names[0] == CORE_EVENT_TYPE_COUNT, "all");
     const struct core_ev_result nothing = {.outcome = STEP_OUTCOME_COMPLETED};
     const struct core_ev_result *result = ev->type == CORE_RESULT ? CORE_EV(ev, result) : &nothing;
@@ -198,9 +216,9 @@ static void commit_command(struct sim *s, const struct core_cmd *cmd)
     } else if (cmd->type == CMD_REGISTERED) {
         s->incarnations = sim_room(s->incarnations, s->n_incarnations, &s->cap_incarnations,
                                    sizeof *s->incarnations);
-        s->incarnations[s->n_incarnations++] =
-            (struct incarnation){s->turn->ev.instance, cmd->slot,
-                                 CORE_EV(&s->turn->ev, registration)->agent, cmd->epoch};
+        s->incarnations[s->n_incarnations++] = (struct incarnation){
+            s->turn->ev.instance, cmd->slot, CORE_EV(&s->turn->ev, registration)->agent,
+            cmd->epoch,           0,         0};
     }
 }
 
@@ -219,6 +237,7 @@ void sim_flush(struct sim *s)
         s->turn = &s->batch[t];
         say_event(s, &s->turn->ev);
         sim_limits_event(s, &s->turn->ev);
+        sim_full_event(s, &s->turn->ev);
         sim_rules_begin(s);
         for (uint32_t i = s->turn->from; i < s->turn->to && !s->failed; i++) {
             sim_rules_command(s, &s->out.at[i]);

@@ -16,7 +16,8 @@ void sim_rules_begin(struct sim *s)
 
 static bool about_it(const struct core_event *ev, const struct sim_plan *p, const struct sent *x)
 {
-    return (ev->type == CORE_RESULT || ev->type == CORE_LOST || ev->type == CORE_STATE) &&
+    return (ev->type == CORE_RESULT || ev->type == CORE_LOST || ev->type == CORE_BUSY ||
+            ev->type == CORE_STATE) &&
            ev->run == p->handle && ev->step == x->step && ev->attempt == x->serial &&
            (ev->phase == x->phase || (ev->phase <= PHASE_SEARCH && x->phase <= PHASE_SEARCH));
 }
@@ -132,6 +133,7 @@ void sim_rules_command(struct sim *s, const struct core_cmd *cmd)
         struct sim_plan *p = sim_plan_of(s, cmd->rec.run);
         if (p != NULL && !p->over) {
             may_have_to_tell(s, p, &cmd->rec);
+            sim_full_record(s, &cmd->rec);
             if (cmd->rec.step < sim_plan_now(p)->n_steps) {
                 check_time(s, p, &cmd->rec);
             }

@@ -14,6 +14,13 @@ void sim_arrive(struct sim *s, const struct sim_event *ev)
         sim_after(s, b->cut_until - s->now, *ev);
         return;
     }
+    if (sim_is_full(s, b)) {
+        struct sim_event refusal = *ev;
+        refusal.kind = SIM_REFUSE;
+        sim_after(s, sim_fault(s, FAULT_DELAY) ? sim_range(s, 10, 300) : sim_range(s, 0, 5),
+                  refusal);
+        return;
+    }
     s->execs = sim_room(s->execs, s->n_execs, &s->cap_execs, sizeof *s->execs);
     struct exec *x = &s->execs[s->n_execs];
     *x = (struct exec){.plan = r->plan,

@@ -184,12 +184,15 @@ void core_on_busy(struct core *c, const struct core_event *ev)
     if (registry_is_current(c->registry, ev->slot, ev->epoch) && !MUTANT(BUSY_ASKED_AT_ONCE)) {
         registry_full(c->registry, ev->slot, c->now);
     }
-    core_lane_answered(c, ev);
+    if (!MUTANT(BUSY_KEEPS_LANE) || core_find_run(c, ev->run) != NULL) {
+        core_lane_answered(c, ev);
+    }
     struct core_run *entry = core_attempt(c, ev);
     if (entry == NULL) {
         return;
     }
     const struct run_step *state = &entry->run->steps[ev->step];
+    entry->sched[ev->step].unsent += MUTANT(BUSY_IS_UNSENT) ? 1 : 0;
     if (MUTANT(BUSY_OPENS_BREAKER)) {
         core_breaker_result(c, ev->slot, ev->epoch, CLASS_SERVICE_UNAVAILABLE);
     }
@@ -197,6 +200,8 @@ void core_on_busy(struct core *c, const struct core_event *ev)
         core_stopped(c, entry, ev->step, STOP_NONE, &(struct failure){0});
     } else if (state->status == STEP_UNKNOWN || entry->sched[ev->step].adopted) {
         core_reject(c, ev, REJECT_STALE_ATTEMPT); /* it is asked about: somebody began it */
+    } else if (MUTANT(BUSY_ANSWERS) && state->status == STEP_CHECKING) {
+        core_check_failed(c, entry, ev->step, STR_LIT("all places are taken"));
     } else if (MUTANT(BUSY_IS_AN_ATTEMPT)) {
         core_never_sent(c, entry, ev->step);
     } else {

@@ -397,7 +397,7 @@ static void set_aside(struct core *c, struct core_run *entry, uint32_t step, boo
 
 static void enqueue(struct core *c, struct core_run *entry, uint32_t step, bool front, msec since)
 {
-    if (core_step_on_hold(entry, step)) {
+    if (core_step_on_hold(entry, step) && !(MUTANT(BUSY_IGNORES_PAUSE) && since != c->now)) {
         set_aside(c, entry, step, front);
         return;
     }
