@@ -914,7 +914,7 @@ export class Agent {
     if (!QUESTIONS.has(purpose) && purpose !== "execute" && purpose !== "search") return this.refuse(to, "INVALID", `purpose '${cut(purpose, 40)}': this agent does not know it`);
     if (QUESTIONS.has(purpose) && !r.skill) return this.refuse(to, "NOT_FOUND", `purpose '${purpose}': expected the skill that answers it`, "TOOL_NOT_FOUND");
     if (r.skill && !this.skills.has(r.skill)) return this.refuse(to, "NOT_FOUND", `skill '${cut(r.skill, 64)}': this agent has no such skill`, "TOOL_NOT_FOUND");
-    if (this.draining) return this.refuse(to, "UNAVAILABLE", "the agent is draining and takes no new steps", "SERVICE_UNAVAILABLE");
+    if (this.draining) return this.refuse(to, "BUSY", "the agent is draining and takes no new steps", "SERVICE_UNAVAILABLE");
     if (this.running >= this.capacity || this.places?.free === 0) return this.refuse(to, "BUSY", "all places of this instance are taken", "SERVICE_UNAVAILABLE");
     if (this.places) this.places.free--;
     for (const old of [...this.attempts.values()]) if (old.key === r.key && old.answer) this.forget(old);

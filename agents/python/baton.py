@@ -1864,7 +1864,7 @@ class Agent:
                 if r.get("skill") and r["skill"] not in self.skills:
                     raise Error("NOT_FOUND", "skill '%.64s': this agent has no such skill" % r["skill"], details="TOOL_NOT_FOUND")
                 if self._draining:
-                    raise Error("UNAVAILABLE", "the agent is draining and takes no new steps", True, details="SERVICE_UNAVAILABLE")
+                    raise Error("BUSY", "the agent is draining and takes no new steps", True, details="SERVICE_UNAVAILABLE")
                 if self._running >= self.capacity or (self._places is not None and not self._places.take()):
                     raise Error("BUSY", "all places of this instance are taken", True, details="SERVICE_UNAVAILABLE")
                 for old in [a for (k, _), a in self._attempts.items() if k == key and a.answer is not None]:

@@ -16,7 +16,7 @@
  * - The same key and attempt never run twice. Running: the newest request gets the answer. Done:
  *   the kept result is the answer.
  * - More than `capacity` executions are rejected with BUSY, as is one that comes when sessions with
- *   other shards have all places; new ones while draining with UNAVAILABLE.
+ *   other shards have all places, and one that comes while draining: it has not begun.
  * - An execution of an older epoch, or one that ends while unregistered, is also reported by
  *   step.result.
  * - A result is kept for 10 minutes, within 64 results and 16 MiB. A newer attempt of its key

@@ -182,7 +182,7 @@ void agent_state_on_execute(struct agent_state *s, const struct agent_state_even
         return;
     }
     if (s->draining) {
-        refuse(ev->request, BT_UNAVAILABLE, "the agent is draining and takes no new steps", out);
+        refuse(ev->request, BT_BUSY, "the agent is draining and takes no new steps", out);
         return;
     }
     if (s->running >= s->capacity || ev->full) {

@@ -49,6 +49,8 @@ class Broken(baton.Agent):
 
     def _execute(self, lane, header, r, id_, form, key, n):
         known = self._attempts.get((key, n))
+        if flaw == "full" and known is None and self._running >= self.capacity:
+            raise baton.Error("UNAVAILABLE", "all places are taken")
         if flaw == "unknown-skill" and r["skill"] not in self.skills:
             r = {**r, "skill": "greet"}
         if flaw == "repeat-once" and known is not None and known.answer is not None and r["skill"] == "wait":

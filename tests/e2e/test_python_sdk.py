@@ -326,6 +326,51 @@ class Sdk(unittest.TestCase):
         self.assertEqual(self.d.submit(plan, key="k1"), self.d.submit(plan, key="k1"))
 
 
+class Pair(baton.Agent):
+    """One of two instances: it counts what it refuses."""
+    refused = 0
+
+    def __init__(self):
+        super().__init__("pair", capacity=2)
+        self.release, self.ran = threading.Event(), []
+        self.skill(self.hold)
+        self.skill(effects="unsafe")(self.work)
+
+    def hold(self) -> str:
+        self.release.wait(60)
+        return "held"
+
+    def work(self) -> str:
+        self.ran.append(time.monotonic())
+        return "done"
+
+    def _execute(self, *args):
+        try:
+            return super()._execute(*args)
+        except baton.Error:
+            self.refused += 1
+            raise
+
+
+class Leaving(unittest.TestCase):
+    def test_a_step_that_comes_to_an_agent_that_drains_costs_no_attempt(self):
+        old, new = Pair(), Pair()
+        with baton.daemon(agents=[old]) as d:
+            self.addCleanup(old.release.set)
+            held = d.submit({"steps": [{"agentId": "pair", "skill": "hold", "task": "Hold"}]})
+            until(lambda: old._running == 1, 20, "the first step runs")
+            old._drain_sent = old._draining = True  # and its supervisor does not know yet
+            plan = d.submit({"steps": [{"agentId": "pair", "skill": "work", "task": "Work", "maxRetries": 0}]})
+            until(lambda: old.refused > 1, 20, "it refuses, and is asked again")
+            self.assertEqual(d.get(plan)["steps"][0]["attempts"], 1)
+            d.serve(new)
+            result = d.result(plan, timeout=30)
+            self.assertTrue(result["success"], d.log())
+            self.assertEqual((d.get(plan)["steps"][0]["attempts"], old.ran, len(new.ran)), (1, [], 1))
+            old.release.set()
+            self.assertTrue(d.result(held, timeout=30)["success"])
+
+
 class Restart(unittest.TestCase):
     def test_a_step_and_a_watcher_go_on_over_kill_9_of_the_daemon(self):
         agent = make_agent()

@@ -367,7 +367,7 @@ void sim_draw_answer(struct sim *s, struct exec *x);
 msec sim_draw_duration(struct sim *s, const struct exec *x);
 
 /* ---- sim_full.c ---- */
-/* Whether its work and that of other supervisors take all its places. */
+/* Whether it begins nothing more: it drains, or its work and that of others take all places. */
 bool sim_is_full(const struct sim *s, const struct body *b);
 /* The answer BUSY leaves the process. */
 void sim_refuse(struct sim *s, const struct sim_event *ev);

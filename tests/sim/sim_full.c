@@ -5,6 +5,9 @@
 bool sim_is_full(const struct sim *s, const struct body *b)
 {
     uint32_t taken = s->now < b->others_until ? b->others : 0;
+    if (b->draining) {
+        return true;
+    }
     if (s->rate[FAULT_BUSY] == 0) {
         return false;
     }

@@ -192,7 +192,9 @@ void core_on_busy(struct core *c, const struct core_event *ev)
         return;
     }
     const struct run_step *state = &entry->run->steps[ev->step];
-    entry->sched[ev->step].unsent += MUTANT(BUSY_IS_UNSENT) ? 1 : 0;
+    if (MUTANT(BUSY_IS_UNSENT)) {
+        entry->sched[ev->step].unsent++;
+    }
     if (MUTANT(BUSY_OPENS_BREAKER)) {
         core_breaker_result(c, ev->slot, ev->epoch, CLASS_SERVICE_UNAVAILABLE);
     }

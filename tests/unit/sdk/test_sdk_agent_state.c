@@ -478,7 +478,7 @@ static void sigterm_drains_and_the_last_step_ends_it(void **state)
     assert_non_null(did(DO_DRAIN));
     feed((struct agent_state_event){.type = AGENT_STATE_CALL_OK});
     execute("p/1/b", 1, 7, 101);
-    expect_refused(BT_UNAVAILABLE, 101);
+    expect_refused(BT_BUSY, 101); /* it has not begun it, so no attempt is used up */
     finish(slot, 10);
     assert_null(did(DO_DEREGISTER)); /* the answer's bytes must leave first */
     pass_to_deadline();
