@@ -144,7 +144,7 @@ enum mutant {
     MUTANT_OUTCOME_BY_SELECT = 130,  /* pg 130: a lost commit is looked for, not fenced */
     MUTANT_RIDE_TAKES_ANY,           /* pg 131: who connects again takes what another owns */
     MUTANT_BUSY_ANSWERS = 132,       /* 132: a question to an instance without a place has failed */
-    MUTANT_BUSY_KEEPS_LANE,          /* 133: BUSY to what is over leaves the lane taken */
+    MUTANT_BUSY_KEEPS_LANE,          /* 133: BUSY to an older attempt leaves the lane taken */
     MUTANT_BUSY_IS_UNSENT,           /* 134: it counts as a request that could not be sent */
     MUTANT_BUSY_IGNORES_PAUSE,       /* 135: the step comes again while its plan is paused */
     MUTANT_SHARE_IGNORED = 136,      /* pg 136: a node takes what it finds, also beyond its share */

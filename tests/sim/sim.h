@@ -375,6 +375,7 @@ void sim_refuse(struct sim *s, const struct sim_event *ev);
 void sim_full_event(struct sim *s, const struct core_event *ev);
 void sim_full_record(struct sim *s, const struct record *rec);
 void sim_full_turn(struct sim *s);
+void sim_full_end(struct sim *s);
 
 /* ---- sim_chaos.c ---- */
 void sim_chaos(struct sim *s);

@@ -374,4 +374,5 @@ void sim_check_end(struct sim *s)
         }
         sim_mix(s, run_hash(p->shadow));
     }
+    sim_full_end(s);
 }

@@ -18,7 +18,7 @@ static void draw_faults(struct sim *s)
         [FAULT_REVISE] = 300,      [FAULT_BAD_REVISION] = 400, [FAULT_UNPLANNED] = 400,
         [FAULT_BAD_PLAN] = 700,    [FAULT_NO_ANSWER] = 500,    [FAULT_RECTIFY] = 900,
         [FAULT_JOB_LATE] = 900,    [FAULT_SAME_NAME] = 500,    [FAULT_NEST] = 1000,
-        [FAULT_LATE_COMMIT] = 20,
+        [FAULT_LATE_COMMIT] = 20,  [FAULT_BUSY] = 900,
     };
     const uint32_t many = sim_chance(s, 250) ? 650 : 300;
     for (int f = 0; f < FAULT_COUNT; f++) {

@@ -106,3 +106,34 @@ void sim_full_turn(struct sim *s)
         }
     }
 }
+
+static uint32_t on_the_way(const struct sim *s, const struct body *b)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_queue; i++) {
+        const struct sim_event *ev = &s->queue[i];
+        n += ev->kind == SIM_CORE && ev->life == s->life && ev->core.type == CORE_LOST &&
+                     ev->core.slot == b->slot && ev->core.epoch == b->epoch
+                 ? 1
+                 : 0;
+    }
+    return n;
+}
+
+/* At the end: a lane is taken by what its process has, or by a loss that is on the way. */
+void sim_full_end(struct sim *s)
+{
+    for (uint32_t i = 0; i < s->n_bodies && !s->failed && !s->down; i++) {
+        const struct body *b = &s->bodies[i];
+        struct instance_view view;
+        uint32_t n = 0;
+        for (uint32_t k = 0; k < b->capacity; k++) {
+            n += b->lanes[k].token != 0 ? 1 : 0;
+        }
+        if (b->epoch != 0 && registry_is_current(s->core->registry, b->slot, b->epoch) &&
+            registry_instance_view(s->core->registry, b->slot, &view) &&
+            view.outstanding > n + on_the_way(s, b)) {
+            sim_fail(s, "a lane stays taken although nothing is out on it", 0, STEP_NONE);
+        }
+    }
+}

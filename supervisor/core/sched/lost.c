@@ -184,10 +184,10 @@ void core_on_busy(struct core *c, const struct core_event *ev)
     if (registry_is_current(c->registry, ev->slot, ev->epoch) && !MUTANT(BUSY_ASKED_AT_ONCE)) {
         registry_full(c->registry, ev->slot, c->now);
     }
-    if (!MUTANT(BUSY_KEEPS_LANE) || core_find_run(c, ev->run) != NULL) {
+    struct core_run *entry = core_attempt(c, ev);
+    if (entry != NULL || !MUTANT(BUSY_KEEPS_LANE)) {
         core_lane_answered(c, ev);
     }
-    struct core_run *entry = core_attempt(c, ev);
     if (entry == NULL) {
         return;
     }
