@@ -70,6 +70,38 @@ static void a_quota_is_read_from_its_own_name_and_from_no_other(void **state)
     assert_string_equal(quota_name(QUOTA_COUNT), "unknown");
 }
 
+/* Submitters and reviewers have a quarter of the open plans, one at least; others, and all other
+ * quotas, no limit. */
+static void a_quota_that_nobody_wrote_down_is_of_the_role(void **state)
+{
+    struct identity who = {.role = ROLE_OBSERVER};
+
+    (void)state;
+    for (int q = 0; q < QUOTA_COUNT; q++) {
+        who.quotas[q] = QUOTA_BY_ROLE;
+    }
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        const bool limited = role == ROLE_SUBMITTER || role == ROLE_REVIEWER;
+        who.role = (enum role)role;
+        assert_int_equal(identity_quota(&who, QUOTA_PLANS, 400), limited ? 100 : 0);
+        assert_int_equal(identity_quota(&who, QUOTA_PLANS, 12), limited ? 3 : 0);
+        assert_int_equal(identity_quota(&who, QUOTA_PLANS, 8), limited ? 2 : 0);
+        assert_int_equal(identity_quota(&who, QUOTA_PLANS, 7), limited ? 1 : 0);
+        assert_int_equal(identity_quota(&who, QUOTA_PLANS, 1), limited ? 1 : 0);
+        for (int q = 0; q < QUOTA_COUNT; q++) {
+            if (q != QUOTA_PLANS) {
+                assert_int_equal(identity_quota(&who, (enum quota)q, 400), 0);
+            }
+        }
+        who.quotas[QUOTA_PLANS] = 7;
+        who.quotas[QUOTA_BYTES] = 9;
+        assert_int_equal(identity_quota(&who, QUOTA_PLANS, 400), 7);
+        assert_int_equal(identity_quota(&who, QUOTA_BYTES, 400), 9);
+        who.quotas[QUOTA_PLANS] = QUOTA_BY_ROLE;
+        who.quotas[QUOTA_BYTES] = QUOTA_BY_ROLE;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -78,6 +110,7 @@ int main(void)
         cmocka_unit_test(others_are_no_agent_whatever_their_globs),
         cmocka_unit_test(a_role_is_read_from_its_own_name_and_from_no_other),
         cmocka_unit_test(a_quota_is_read_from_its_own_name_and_from_no_other),
+        cmocka_unit_test(a_quota_that_nobody_wrote_down_is_of_the_role),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -192,6 +192,35 @@ static void a_daemon_without_the_key_is_refused(void **state)
     (void)begun(&r, other, other, BT_UNAUTHORIZED);
 }
 
+/* Each member of the answer, too short, too long and with what is no digit. */
+static void a_damaged_answer_to_the_handshake_is_refused_as_that(void **state)
+{
+    static const char *const damages[] = {"0", "zz", "00ff"};
+    struct bt_error err;
+    struct rig r;
+    uint8_t proof[AUTH_KEY_BYTES];
+    char sid[2 * AUTH_SID_BYTES + 1], nonce[2 * AUTH_NONCE_BYTES + 1];
+    char right[2 * AUTH_KEY_BYTES + 1];
+
+    (void)state;
+    arrange(&r);
+    auth_hex(r.h.sid, AUTH_SID_BYTES, sid);
+    auth_hex(r.h.nonce_s, AUTH_NONCE_BYTES, nonce);
+    assert_true(handshake_proof(r.key, &r.h, proof));
+    auth_hex(proof, AUTH_KEY_BYTES, right);
+    for (size_t i = 0; i < 3; i++) {
+        for (int member = 0; member < 4; member++) {
+            struct auth_session s = {.handshake = r.h};
+            struct str of[4] = {str_from(sid), str_from(nonce), str_from(right), {"", 0}};
+            of[member] = str_from(damages[i]);
+            const struct auth_begun b = {of[0], of[1], of[2], of[3]};
+            assert_int_equal(auth_session_finish(&s, r.key, &b, &err), BT_PROTOCOL);
+            assert_string_equal(err.msg, "the answer to auth.begin is damaged");
+            assert_false(s.open);
+        }
+    }
+}
+
 static void an_answer_counts_for_the_last_request_alone(void **state)
 {
     struct rig r;
@@ -229,6 +258,7 @@ int main(void)
         cmocka_unit_test(a_shorter_or_reflected_body_is_refused),
         cmocka_unit_test(the_first_byte_tells_a_sealed_body_from_others),
         cmocka_unit_test(a_daemon_without_the_key_is_refused),
+        cmocka_unit_test(a_damaged_answer_to_the_handshake_is_refused_as_that),
         cmocka_unit_test(an_answer_counts_for_the_last_request_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -469,6 +469,34 @@ static void turn_lasts_from_its_start_to_its_end_with_the_planning(void **state)
                    "\"duration\":1000000}}\n");
 }
 
+/* A plan that answers a turn ends it, before Baton's turn_end or after it, and once. */
+static void turn_of_a_plan_ends_with_the_plan_and_not_at_turn_end(void **state)
+{
+    static const char start[] = "{\"type\":\"turn_start\",\"seq\":1,\"sessionId\":\"S\","
+                                "\"turnId\":\"T\",\"tsMs\":1000}";
+    static const char begins[] = "{\"type\":\"planning_started\",\"seq\":2,\"planId\":\"P\","
+                                 "\"planSeq\":1,\"sessionId\":\"S\",\"tsMs\":1001}";
+#define ENDS(seq)                                                                                  \
+    "{\"type\":\"plan_completed\",\"seq\":" seq ",\"planId\":\"P\",\"planSeq\":2,"                 \
+    "\"sessionId\":\"S\",\"status\":\"completed\",\"tsMs\":1004}"
+    static const char named[] = "{\"type\":\"turn_end\",\"seq\":4,\"sessionId\":\"S\","
+                                "\"turnId\":\"T\",\"action\":\"new_plan\","
+                                "\"turnPlanId\":\"P\",\"tsMs\":1005}";
+    static const char unnamed[] = "{\"type\":\"turn_end\",\"seq\":4,\"sessionId\":\"S\","
+                                  "\"turnId\":\"T\",\"tsMs\":1005}";
+    static const char *const orders[][5] = {{start, begins, ENDS("3"), named, NULL},
+                                            {start, begins, ENDS("3"), unnamed, NULL},
+                                            {start, begins, named, ENDS("5"), NULL}};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        assert_becomes("agent-turn", orders[i],
+                       "{\"type\":\"turn_start\",\"turnId\":\"T\",\"payload\":{}}\n"
+                       "{\"type\":\"turn_end\",\"turnId\":\"T\",\"planId\":\"P\",\"payload\":{"
+                       "\"message\":\"\",\"duration\":4000000}}\n");
+    }
+}
+
 /* planner: the planner that made it; parentPlanId: it is a copy, and no planner made it. */
 static void only_what_somebody_planned_is_told_as_planned(void **state)
 {
@@ -633,6 +661,7 @@ int main(void)
         cmocka_unit_test(what_was_read_of_a_document_is_counted_and_goes_with_its_plan),
         cmocka_unit_test(who_comes_in_the_middle_hears_what_is_known),
         cmocka_unit_test(turn_lasts_from_its_start_to_its_end_with_the_planning),
+        cmocka_unit_test(turn_of_a_plan_ends_with_the_plan_and_not_at_turn_end),
         cmocka_unit_test(only_what_somebody_planned_is_told_as_planned),
         cmocka_unit_test(result_that_is_json_is_told_as_that),
         cmocka_unit_test(revision_is_told_by_the_rows_of_its_document),
