@@ -13,7 +13,7 @@ static void a_context_is_read_and_written_as_it_was(void **state)
 {
     static const uint8_t id[TRACE_BYTES] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
                                             0x0f, 0x1e, 0x2d, 0x3c, 0x4b, 0x5a, 0x69, 0x78};
-    char text[TRACEPARENT_LEN + 1];
+    char text[TRACEPARENT_LEN + 2] = {[TRACEPARENT_LEN + 1] = '!'};
     struct trace t;
 
     (void)state;
@@ -25,6 +25,7 @@ static void a_context_is_read_and_written_as_it_was(void **state)
     memset(&t, 0xff, sizeof t);
     trace_write(&t, text);
     assert_string_equal(text, "00-ffffffffffffffffffffffffffffffff-ffffffffffffffff-01");
+    assert_int_equal(text[TRACEPARENT_LEN + 1], '!'); /* and nothing behind it */
 }
 
 static void a_trace_that_is_not_recorded_is_none(void **state)

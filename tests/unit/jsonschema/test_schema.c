@@ -162,6 +162,68 @@ static void references_outside_are_refused(void **state)
                  "null");
 }
 
+/* Each hexadecimal digit of an escape, and the characters beside them; tokens of an array. */
+static void a_pointer_is_read_by_its_escapes(void **state)
+{
+    static const char *const right[] = {"%30", "%39", "%4a", "%4A", "%4f", "%4F", "%7e0", "%20"};
+    static const char *const names[] = {"0", "9", "J", "J", "O", "O", "~", " "};
+    static const char wrong[] = "/:@G`g";
+    char schema[160], said[160];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        (void)snprintf(schema, sizeof schema,
+                       "{'$ref':'#/definitions/%s','definitions':{'%s':{'type':'null'}}}", right[i],
+                       names[i]);
+        expect_valid(schema, "null");
+        expect_said(schema, "1", ": expected null, got 1");
+    }
+    for (const char *c = wrong; *c != 0; c++) {
+        for (int low = 0; low < 2; low++) {
+            (void)snprintf(schema, sizeof schema, "{'$ref':'#/a%%%s%c%s'}", low ? "4" : "", *c,
+                           low ? "" : "4");
+            (void)snprintf(said, sizeof said, "#/$ref: \"#/a%%%s%c%s\" leads nowhere",
+                           low ? "4" : "", *c, low ? "" : "4");
+            expect_said(schema, "1", said);
+        }
+    }
+    expect_said("{'$ref':'#/a%00'}", "1", "#/$ref: \"#/a%00\" leads nowhere");
+    expect_valid("{'$ref':'#/anyOf/0','anyOf':[{'type':'null'},true]}", "null");
+    expect_valid("{'$ref':'#/anyOf/1','anyOf':[{'type':'null'},true]}", "1");
+    expect_said("{'$ref':'#/anyOf/2','anyOf':[true,true]}", "1",
+                "#/$ref: \"#/anyOf/2\" leads nowhere");
+    expect_said("{'$ref':'#/anyOf/01','anyOf':[true,true]}", "1",
+                "#/$ref: \"#/anyOf/01\" leads nowhere");
+    expect_said("{'$ref':'#/anyOf/','anyOf':[true,true]}", "1",
+                "#/$ref: \"#/anyOf/\" leads nowhere");
+    expect_said("{'$ref':'#/anyOf/:','anyOf':[true,true]}", "1",
+                "#/$ref: \"#/anyOf/:\" leads nowhere");
+    expect_said("{'$ref':'#/anyOf/4294967297','anyOf':[true,true]}", "1",
+                "#/$ref: \"#/anyOf/4294967297\" leads nowhere");
+}
+
+/* A tree of cJSON may hold what no text can. */
+static void a_tree_that_is_not_json_is_no_schema(void **state)
+{
+    cJSON *one = cJSON_CreateTrue();
+    struct outcome o;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        cJSON *schema = cJSON_CreateObject();
+        cJSON *odd = i == 0 ? cJSON_CreateRaw("{}") : cJSON_CreateStringReference(NULL);
+        if (i == 2) {
+            odd->type = cJSON_Invalid;
+        }
+        assert_true(cJSON_AddItemToObject(schema, "title", odd));
+        o = outcome_of_trees(schema, one);
+        assert_int_equal(o.code, BT_INVALID);
+        assert_string_equal(o.err.msg, "#: the schema holds something that is not JSON");
+        cJSON_Delete(schema);
+    }
+    cJSON_Delete(one);
+}
+
 static void annotations_are_ignored(void **state)
 {
     (void)state;
@@ -194,6 +256,8 @@ int main(void)
         cmocka_unit_test(text_for_people_holds_no_control_characters),
         cmocka_unit_test(wrong_schemas_are_refused_by_pointer),
         cmocka_unit_test(references_outside_are_refused),
+        cmocka_unit_test(a_pointer_is_read_by_its_escapes),
+        cmocka_unit_test(a_tree_that_is_not_json_is_no_schema),
         cmocka_unit_test(annotations_are_ignored),
         cmocka_unit_test(patterns_are_those_of_ecma),
     };

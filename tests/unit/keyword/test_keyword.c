@@ -197,6 +197,36 @@ static void a_skill_with_parameters_must_explain_every_word(void **state)
     CHECK(b, rules);
 }
 
+/* "tell me", "show us", "do you": words of politeness, and of nothing else. */
+static void who_is_asked_politely_is_asked_the_same(void **state)
+{
+    struct bench *b = *state;
+    static const struct rule rules[] = {
+        {"tell me the text of a.txt", READ},
+        {"show us the text of a.txt", READ},
+        {"give me the text of a.txt", READ},
+        {"do they read a.txt", READ},
+        {"tell them the text of a.txt", "! no agent can do"},
+        {"tell; me the text of a.txt", READ " ! no agent can do \"tell\" (part 1 of 2)"},
+    };
+    add_house(b);
+    CHECK(b, rules);
+}
+
+/* An apostrophe is of a word when a letter follows it. */
+static void a_mark_at_the_end_of_a_word_is_not_of_the_word(void **state)
+{
+    struct bench *b = *state;
+    static const struct rule rules[] = {
+        {"read a.txt, then report the results'",
+         READ ", calc.report {'data':'{{results.read-1}}','wish':'report the results'}"},
+        {"list the files' in /etc", "files.list {'path':'/etc'}"},
+        {"list the files's in /etc", "files.list {'path':'/etc'}"},
+    };
+    add_house(b);
+    CHECK(b, rules);
+}
+
 static void a_question_is_not_answered_by_a_skill_that_may_change_something(void **state)
 {
     struct bench *b = *state;
@@ -645,6 +675,8 @@ int main(void)
         RULE(a_skill_is_never_chosen_by_one_word_alone),
         RULE(a_skill_without_schema_may_get_one_unknown_modifier),
         RULE(a_skill_with_parameters_must_explain_every_word),
+        RULE(who_is_asked_politely_is_asked_the_same),
+        RULE(a_mark_at_the_end_of_a_word_is_not_of_the_word),
         RULE(a_question_is_not_answered_by_a_skill_that_may_change_something),
         RULE(a_value_that_no_parameter_takes_refuses_the_clause),
         RULE(parameters_without_annotation_are_filled_by_type_and_name),

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "protocol/wire/doc.h"
+#include "supervisor/journal/port.h"
 #include "supervisor/retention/retention.h"
 #include "tests/unit/journal/journal_fixture.h"
 
@@ -11,7 +12,8 @@ struct world {
     struct journal *journal;
     struct retention *retention;
     msec now;
-    struct uuid open; /* still in memory; nil = none */
+    struct uuid open;    /* still in memory; nil = none */
+    struct uuid read_of; /* whose files another one reads; nil = none */
     uint32_t deleted;
 };
 
@@ -19,6 +21,13 @@ static bool is_open(void *self, struct uuid id)
 {
     const struct world *w = self;
     return uuid_eq(w->open, id);
+}
+
+static bool is_read(void *self, struct uuid id, uint64_t ix)
+{
+    const struct world *w = self;
+    (void)ix;
+    return uuid_eq(w->read_of, id);
 }
 
 static void on_deleted(void *self, struct uuid id)
@@ -30,7 +39,7 @@ static void on_deleted(void *self, struct uuid id)
 
 static void open_world(struct world *w, const struct retention_options *opt)
 {
-    const struct retention_hooks hooks = {w, is_open, NULL, on_deleted};
+    const struct retention_hooks hooks = {w, is_open, is_read, on_deleted};
     struct bt_error err;
 
     *w = (struct world){.now = START};
@@ -471,7 +480,8 @@ static void exactly_at_its_age_a_tombstone_goes(void **state)
     run_at(&w, START + 3999);
     assert_true(has_tombstone(&w, id));
     retention_free(w.retention); /* the pass of a start */
-    assert_int_equal(retention_new(&opt, &(struct retention_hooks){&w, is_open, NULL, on_deleted},
+    assert_int_equal(retention_new(&opt,
+                                   &(struct retention_hooks){&w, is_open, is_read, on_deleted},
                                    w.journal, &w.retention, NULL),
                      BT_OK);
     run_at(&w, START + 4000);
@@ -502,6 +512,208 @@ static void tombstones_stay_as_long_as_plans_and_a_month_at_least(void **state)
     assert_int_equal(retention_gone_age(0, RETENTION_GONE_MS), RETENTION_GONE_MS);
     assert_int_equal(retention_gone_age(RETENTION_GONE_MS + 1, 5), RETENTION_GONE_MS + 1);
     assert_int_equal(retention_gone_age(5, RETENTION_GONE_MS + 1), RETENTION_GONE_MS + 1);
+}
+
+/* Its plan began in the millisecond in which it ended. */
+static void a_job_that_ended_as_its_plan_began_goes_with_it(void **state)
+{
+    const struct retention_options opt = {.completed_ms = 5000};
+    char of[UUID_TEXT_LEN + 1];
+    struct uuid jobs[3];
+    struct uuid plan;
+    struct world w;
+
+    (void)state;
+    open_world(&w, &opt);
+    plan = add(&w, "completed", START, "", ""); /* it began 5 ms before */
+    uuid_format(plan, of);
+    jobs[0] = add(&w, "completed", START - 5, "planning", of);
+    jobs[1] = add(&w, "completed", START + 60000, "planning", of); /* the last that is looked for */
+    jobs[2] = add(&w, "completed", START + 60001, "planning", of);
+    run_at(&w, START + 5000);
+    assert_false(has(&w, plan) || has(&w, jobs[0]) || has(&w, jobs[1]));
+    assert_true(has(&w, jobs[2]));
+    close_world(&w);
+}
+
+static void a_plan_that_cannot_go_yet_keeps_no_other_one(void **state)
+{
+    const struct retention_options opt = {.completed_ms = 1000};
+    char of[UUID_TEXT_LEN + 1];
+    struct uuid plan;
+    struct uuid inside;
+    struct uuid other;
+    struct world w;
+
+    (void)state;
+    open_world(&w, &opt);
+    plan = add(&w, "completed", START, "", "");
+    uuid_format(plan, of);
+    inside = add(&w, "completed", START, "child", of);
+    other = add(&w, "completed", START, "", "");
+    w.open = inside;
+    run_at(&w, START + 1000);
+    assert_true(has(&w, plan) && has(&w, inside));
+    assert_false(has(&w, other));
+    w.open = (struct uuid){{0}};
+    run_at(&w, START + 2000);
+    assert_false(has(&w, plan) || has(&w, inside));
+    close_world(&w);
+}
+
+static void a_plan_whose_files_are_read_is_looked_at_again_after_a_minute(void **state)
+{
+    const struct retention_options opt = {.completed_ms = 100000};
+    struct journal_plan p;
+    struct bt_error err;
+    struct world w;
+    uint32_t jobs;
+
+    (void)state;
+    open_world(&w, &opt);
+    w.read_of = add(&w, "completed", START, "", "");
+    run_at(&w, START + 100000);
+    assert_true(has(&w, w.read_of));
+    assert_ok(journal_plan_by_id(w.journal, w.read_of, &p, &err), err);
+    assert_int_equal(retention_delete(w.retention, &p, STR_LIT("x"), 1, &jobs, &err), BT_BUSY);
+    w.read_of = (struct uuid){{0}};
+    run_at(&w, START + 159999);
+    assert_int_equal(w.deleted, 0);
+    assert_int_equal(retention_deadline(w.retention), START + 160000);
+    run_at(&w, START + 160000);
+    assert_int_equal(w.deleted, 1);
+    close_world(&w);
+}
+
+static struct journal_ops odd; /* those of the memory journal, but for one */
+
+static enum bt_code commit_refused(struct journal *j, struct bt_error *err)
+{
+    (void)j;
+    return err_set(err, BT_UNAVAILABLE, "the disk is full");
+}
+
+/* What was deleted by hand is swept although nothing is kept for a time only. */
+static void what_a_full_disk_refuses_is_tried_again_after_ten_seconds(void **state)
+{
+    const struct retention_options opt = {0};
+    const struct journal_ops *real;
+    struct journal_plan p;
+    struct bt_error err;
+    struct world w;
+    uint32_t jobs;
+    int i;
+
+    (void)state;
+    open_world(&w, &opt);
+    run_at(&w, START);
+    assert_ok(journal_plan_by_id(w.journal, add(&w, "completed", START, "", ""), &p, &err), err);
+    assert_ok(retention_delete(w.retention, &p, STR_LIT("x"), START, &jobs, &err), err);
+    real = w.journal->ops;
+    odd = *real;
+    odd.commit = commit_refused;
+    w.journal->ops = &odd;
+    for (i = 0; i < 100 && retention_deadline(w.retention) <= START; i++) {
+        assert_ok(retention_cycle(w.retention, START, START, &err), err);
+    }
+    assert_int_equal(retention_deadline(w.retention), START + 10000);
+    w.journal->ops = real;
+    w.journal->storage_full = true; /* what room is left is for decisions */
+    assert_ok(retention_cycle(w.retention, START + 10000, START + 10000, &err), err);
+    assert_int_equal(retention_deadline(w.retention), START + 20000);
+    w.journal->storage_full = false;
+    run_at(&w, START + 20000);
+    assert_true(retention_deadline(w.retention) == MSEC_NEVER);
+    close_world(&w);
+}
+
+static struct {
+    uint32_t steps, pages_asked;
+    enum bt_code ends_with;
+} copying;
+
+static enum bt_code copy_begins(struct journal *j, const char *path, struct bt_error *err)
+{
+    (void)j;
+    return path[0] == '/' ? BT_OK : err_set(err, BT_NOT_FOUND, "no such directory");
+}
+
+static enum bt_code copy_goes_on(struct journal *j, uint32_t pages, struct journal_backup *ret,
+                                 struct bt_error *err)
+{
+    (void)j;
+    copying.pages_asked = pages;
+    copying.steps++;
+    *ret =
+        (struct journal_backup){.pages = 10, .left = 3 - copying.steps, .done = copying.steps == 3};
+    return copying.steps == 2 && copying.ends_with != BT_OK
+               ? err_set(err, copying.ends_with, "the copy cannot be written")
+               : BT_OK;
+}
+
+static void a_copy_takes_a_slice_of_each_cycle_until_it_is_done(void **state)
+{
+    const struct retention_options opt = {0};
+    const struct retention_copy *copy;
+    struct bt_error err;
+    struct world w;
+
+    (void)state;
+    open_world(&w, &opt);
+    run_at(&w, START);
+    copy = retention_copy_state(w.retention);
+    assert_string_equal(copy->path, "");
+    odd = *w.journal->ops;
+    odd.backup_begin = copy_begins;
+    odd.backup_step = copy_goes_on;
+    w.journal->ops = &odd;
+    copying.steps = 0;
+    copying.ends_with = BT_OK;
+    assert_int_equal(retention_copy_begin(w.retention, "nowhere", &err), BT_NOT_FOUND);
+    assert_false(copy->running);
+    assert_ok(retention_copy_begin(w.retention, "/copy", &err), err);
+    assert_string_equal(copy->path, "/copy");
+    for (uint32_t left = 2; left > 0; left--) {
+        assert_int_equal(retention_deadline(w.retention), 0); /* at once */
+        assert_ok(retention_cycle(w.retention, START, START, &err), err);
+        assert_true(copy->running && !copy->failed && copy->pages == 10 && copy->left == left);
+    }
+    assert_ok(retention_cycle(w.retention, START, START, &err), err);
+    assert_true(!copy->running && !copy->failed && copy->left == 0);
+    assert_true(retention_deadline(w.retention) == MSEC_NEVER);
+    assert_int_equal(copying.pages_asked, 128);
+    /* one that fails is over, and no failure of the daemon */
+    copying.steps = 0;
+    copying.ends_with = BT_IO;
+    assert_ok(retention_copy_begin(w.retention, "/other", &err), err);
+    assert_ok(retention_cycle(w.retention, START, START, &err), err);
+    assert_ok(retention_cycle(w.retention, START, START, &err), err);
+    assert_true(!copy->running && copy->failed);
+    assert_string_equal(copy->why.msg, "the copy cannot be written");
+    assert_int_equal(copying.steps, 2);
+    close_world(&w);
+}
+
+static void the_name_of_a_copy_has_4095_bytes_at_most(void **state)
+{
+    const struct retention_options opt = {0};
+    char path[RETENTION_PATH_MAX + 1];
+    struct bt_error err;
+    struct world w;
+
+    (void)state;
+    open_world(&w, &opt);
+    odd = *w.journal->ops;
+    odd.backup_begin = copy_begins;
+    w.journal->ops = &odd;
+    memset(path, '/', sizeof path);
+    path[RETENTION_PATH_MAX] = 0;
+    assert_int_equal(retention_copy_begin(w.retention, path, &err), BT_INVALID);
+    assert_string_equal(err.msg, "the name of the copy is too long");
+    path[RETENTION_PATH_MAX - 1] = 0;
+    assert_ok(retention_copy_begin(w.retention, path, &err), err);
+    assert_string_equal(retention_copy_state(w.retention)->path, path);
+    close_world(&w);
 }
 
 static void a_failing_commit_stops_the_daemon(void **state)
@@ -545,6 +757,12 @@ int main(void)
         cmocka_unit_test(exactly_at_its_age_a_tombstone_goes),
         cmocka_unit_test(without_an_age_tombstones_stay),
         cmocka_unit_test(tombstones_stay_as_long_as_plans_and_a_month_at_least),
+        cmocka_unit_test(a_job_that_ended_as_its_plan_began_goes_with_it),
+        cmocka_unit_test(a_plan_that_cannot_go_yet_keeps_no_other_one),
+        cmocka_unit_test(a_plan_whose_files_are_read_is_looked_at_again_after_a_minute),
+        cmocka_unit_test(what_a_full_disk_refuses_is_tried_again_after_ten_seconds),
+        cmocka_unit_test(a_copy_takes_a_slice_of_each_cycle_until_it_is_done),
+        cmocka_unit_test(the_name_of_a_copy_has_4095_bytes_at_most),
         cmocka_unit_test(a_failing_commit_stops_the_daemon),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
