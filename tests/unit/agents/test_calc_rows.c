@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agents/calc/aggregate.h"
 #include "agents/calc/calc.h"
 #include "tests/unit/agents/steps.h"
 
@@ -111,9 +112,42 @@ static void percentiles_are_of_the_numbers_that_are_there(void **state)
     steps_expect(run("percentiles", ""), "[99,");
 }
 
+static enum bt_code sum_of(const int64_t *values, size_t n, struct cell *ret, struct bt_error *err)
+{
+    const struct aggregation a = {.function = AGGREGATE_SUM};
+    struct item items[4] = {{.cell.type = CELL_INTEGER}};
+
+    for (size_t i = 0; i < n; i++) {
+        items[i] = (struct item){.cell = {.type = CELL_INTEGER, .integer = values[i]}};
+    }
+    return aggregate_apply(&a, items, n, ret, err);
+}
+
+static void a_sum_of_integers_has_64_bits_or_is_refused(void **state)
+{
+    static const int64_t fits[][2] = {{INT64_MAX, 0}, {INT64_MIN, 0}, {INT64_MAX, INT64_MIN}};
+    static const int64_t over[][2] = {{INT64_MAX, 1}, {INT64_MIN, -1}};
+    struct bt_error err;
+    struct cell sum;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(sum_of(fits[i], 2, &sum, &err), BT_OK);
+        assert_int_equal(sum.type, CELL_INTEGER);
+        assert_true(sum.integer == fits[i][0] + fits[i][1]);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(sum_of(over[i], 2, &sum, &err), BT_LIMIT);
+        assert_non_null(strstr(err.msg, "set types to real to get it rounded"));
+    }
+    assert_int_equal(sum_of((const int64_t[]){INT64_MAX, 1, -1}, 3, &sum, &err), BT_OK);
+    assert_true(sum.integer == INT64_MAX); /* on the way it may be larger */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sum_of_integers_has_64_bits_or_is_refused),
         cmocka_unit_test(rows_are_sorted_by_columns_and_empty_cells_come_last),
         cmocka_unit_test(rows_are_grouped_by_columns_and_times),
         cmocka_unit_test(calculations_that_cannot_be_are_named),

@@ -104,6 +104,29 @@ static void counting_nothing_says_what_was_looked_for(void **state)
                  "text: there is none");
 }
 
+static void a_word_of_a_line_is_whole_and_without_case(void **state)
+{
+    static const char *const with[] = {"car",   "CAR",      "a car",   "car.",
+                                       "(car)", "cars car", "car cars"};
+    static const char *const without[] = {"",     "ca",   "bar", "car2", "cars",       "scar",
+                                          "car-", "_car", "cär", "-car", "caR\xC3\xA4"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof with / sizeof with[0]; i++) {
+        assert_true(line_has_word(str_from(with[i]), STR_LIT("car")));
+        assert_true(line_has_word(str_from(with[i]), STR_LIT("Car")));
+    }
+    for (size_t i = 0; i < sizeof without / sizeof without[0]; i++) {
+        assert_false(line_has_word(str_from(without[i]), STR_LIT("car")));
+    }
+    assert_false(line_has_word(STR_LIT("car"), STR_LIT("")));
+    assert_true(line_has_word(STR_LIT("0 9"), STR_LIT("9")));
+    assert_false(line_has_word(STR_LIT("09"), STR_LIT("9")));
+    assert_false(line_has_word(STR_LIT("9z"), STR_LIT("9")));
+    assert_false(line_has_word(STR_LIT("Z9"), STR_LIT("9")));
+    assert_true(line_has_word(STR_LIT("{9["), STR_LIT("9"))); /* the signs beside letters */
+}
+
 static void the_busiest_day_is_reported_in_words(void **state)
 {
     const char *reply =
@@ -376,6 +399,7 @@ int main(void)
         cmocka_unit_test(installs_are_counted_per_day_from_the_step_before),
         cmocka_unit_test(counting_has_a_unit_and_a_word),
         cmocka_unit_test(counting_nothing_says_what_was_looked_for),
+        cmocka_unit_test(a_word_of_a_line_is_whole_and_without_case),
         cmocka_unit_test(the_busiest_day_is_reported_in_words),
         cmocka_unit_test(rows_are_counted_by_a_column_or_a_pattern),
         cmocka_unit_test(labels_over_a_result_fail_and_over_a_limit_are_named),

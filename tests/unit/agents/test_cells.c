@@ -275,6 +275,28 @@ static void the_parts_of_a_date_are_read(void **state)
     assert_false(d.has_time || d.has_offset);
 }
 
+/* The characters before '0' and after '9' at each place of a digit, and the end before it. */
+static void each_digit_of_a_date_is_one(void **state)
+{
+    static const char good[] = "2026-11-21T03:53:59.25-05:30";
+    char text[sizeof good];
+    struct cell_date d;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good - 1; i++) {
+        for (int wrong = 0; wrong < 2 && good[i] >= '0' && good[i] <= '9'; wrong++) {
+            memcpy(text, good, sizeof good);
+            text[i] = wrong == 0 ? '/' : ':';
+            if (cell_date_read(str_from(text), &d)) {
+                fail_msg("%s is a date", text);
+            }
+        }
+    }
+    for (size_t n = 0; n < 16; n++) {
+        assert_int_equal(cell_date_read((struct str){good, n}, &d), n == 10);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +309,7 @@ int main(void)
         cmocka_unit_test(a_declared_number_takes_more_forms),
         cmocka_unit_test(types_have_names),
         cmocka_unit_test(every_day_of_400_years_is_a_date_and_no_other),
+        cmocka_unit_test(each_digit_of_a_date_is_one),
         cmocka_unit_test(the_parts_of_a_date_are_read),
     };
 

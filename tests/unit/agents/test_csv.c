@@ -157,6 +157,28 @@ static void a_record_has_at_most_4_mib(void **state)
     free(text);
 }
 
+static void one_column_with_another_delimiter_in_its_name_is_asked_about(void **state)
+{
+    static const char wide[] =
+        "x;yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy"
+        "z"; /* 81 bytes, of which 80 are shown */
+    struct bt_error err;
+
+    (void)state;
+    assert_int_equal(csv_check_only_name(STR_LIT("a,b"), &err), BT_OK);
+    assert_int_equal(csv_check_only_name(STR_LIT("a;b"), &err), BT_INVALID);
+    assert_string_equal(err.msg, "CSV header: one column, 'a;b'; set delimiter to \";\", or to "
+                                 "\",\" when that is its name");
+    assert_int_equal(csv_check_only_name(STR_LIT("a\tb"), &err), BT_INVALID);
+    assert_non_null(strstr(err.msg, "set delimiter to \"tab\""));
+    assert_int_equal(csv_check_only_name(STR_LIT("a|b"), &err), BT_INVALID);
+    assert_non_null(strstr(err.msg, "set delimiter to \"|\""));
+    assert_int_equal(csv_check_only_name(STR_LIT(wide), &err), BT_INVALID);
+    assert_non_null(strstr(err.msg, "yy'; set"));
+    assert_null(strstr(err.msg, "z'"));
+    assert_int_equal(strcspn(strchr(err.msg, '\'') + 1, "'"), 80);
+}
+
 static void delimiters_have_names(void **state)
 {
     char c = 0;
@@ -183,6 +205,7 @@ int main(void)
         cmocka_unit_test(what_is_no_csv_is_refused_by_line),
         cmocka_unit_test(a_record_has_at_most_256_fields),
         cmocka_unit_test(a_record_has_at_most_4_mib),
+        cmocka_unit_test(one_column_with_another_delimiter_in_its_name_is_asked_about),
         cmocka_unit_test(delimiters_have_names),
     };
 

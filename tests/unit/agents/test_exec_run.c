@@ -166,6 +166,17 @@ static void reply_that_is_wrong_names_what(void **state)
     steps_expect(
         exec_script("sh-reply", "echo '{\\\"outcome\\\":\\\"handoff\\\",\\\"handoff\\\":{}}'"),
         "toAgentId: is missing; expected a text");
+    static const char *const needed[][2] = {{"completed", "result"},
+                                            {"failed", "failure"},
+                                            {"needs_input", "need"},
+                                            {"needs_approval", "need"},
+                                            {"handoff", "handoff"}};
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        char script[80], want[80];
+        (void)snprintf(script, sizeof script, "echo '{\\\"outcome\\\":\\\"%s\\\"}'", needed[i][0]);
+        (void)snprintf(want, sizeof want, "%s: is missing; this outcome needs it", needed[i][1]);
+        steps_expect(exec_script("sh-reply", script), want);
+    }
     steps_expect(exec_script("sh-reply", "exit 3"), "exit code 3");
 }
 
@@ -289,6 +300,8 @@ static void a_state_that_is_no_object_or_too_large_fails_the_step(void **state)
 {
     (void)state;
     steps_expect(exec_script("sh", "echo '[1]' > $BATON_STATE_PATCH"),
+                 "sh: the file that BATON_STATE_PATCH names: expected a JSON object");
+    steps_expect(exec_script("sh", "printf 7 > $BATON_STATE_PATCH"),
                  "sh: the file that BATON_STATE_PATCH names: expected a JSON object");
     steps_expect(exec_script("sh", "echo no > $BATON_STATE_PATCH"),
                  "\"class\":\"VALIDATION_ERROR\"");

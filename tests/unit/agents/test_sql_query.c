@@ -154,6 +154,19 @@ static void result_over_the_cap_is_refused(void **state)
     steps_expect(sql_ask("SELECT zeroblob(1000000000)"), "too big");
 }
 
+static void a_statement_has_100_selects_in_one_at_most(void **state)
+{
+    char sql[2048] = "SELECT 1";
+
+    (void)state;
+    for (int i = 1; i < 100; i++) {
+        (void)snprintf(sql + strlen(sql), sizeof sql - strlen(sql), " UNION ALL SELECT 1");
+    }
+    steps_expect(sql_ask(sql), "\"rowCount\":100");
+    (void)snprintf(sql + strlen(sql), sizeof sql - strlen(sql), " UNION ALL SELECT 1");
+    steps_expect(sql_ask(sql), "too many terms in compound SELECT");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +179,7 @@ int main(void)
         cmocka_unit_test_setup(people_get_a_markdown_table, sql_fresh),
         cmocka_unit_test_setup(rows_over_a_cap_fail_and_over_a_limit_are_named, sql_fresh),
         cmocka_unit_test_setup(result_over_the_cap_is_refused, sql_fresh),
+        cmocka_unit_test_setup(a_statement_has_100_selects_in_one_at_most, sql_fresh),
     };
 
     return cmocka_run_group_tests(tests, sql_set_up, sql_tear_down);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "supervisor/config/yaml.h"
+#include "supervisor/config/yaml_text.h"
 #include "supervisor/config/yaml_write.h"
 
 static enum bt_code read_bytes(struct str text, cJSON **tree, struct yaml_marks **marks,
@@ -76,6 +77,26 @@ static void json_is_read_too(void **state)
     expect_tree("{\"a\": [1, 2.5, \"x\\/\\u00e9\\ud83d\\ude00\"],\n\t\"b\": {\"c\": null}}\n",
                 "{\"a\":[1,2.5,\"x/é😀\"],\"b\":{\"c\":null}}");
     expect_tree("{\"a\": \"\\\\ud83d\\\\ude00\"}", "{\"a\":\"\\\\ud83d\\\\ude00\"}");
+}
+
+/* A text may end anywhere: what is behind it is not read. */
+static void an_escape_that_is_cut_off_stays_as_it_is(void **state)
+{
+    static const char whole[] = "[\"\\ud83d\\ude00!";
+    struct buf out;
+
+    (void)state;
+    buf_init(&out, 100);
+    for (size_t n = 0; n < sizeof whole; n++) {
+        buf_clear(&out);
+        yaml_text_join_surrogates((struct str){whole, n}, &out);
+        if (n < 14) {
+            assert_true(str_eq(buf_str(&out), (struct str){whole, n}));
+        } else {
+            assert_string_equal(buf_cstr(&out), n == 14 ? "[\"\\U0001f600" : "[\"\\U0001f600!");
+        }
+    }
+    buf_done(&out);
 }
 
 static void mistakes_are_told_at_line_and_column(void **state)
@@ -309,6 +330,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scalars_follow_the_core_schema),
         cmocka_unit_test(json_is_read_too),
+        cmocka_unit_test(an_escape_that_is_cut_off_stays_as_it_is),
         cmocka_unit_test(mistakes_are_told_at_line_and_column),
         cmocka_unit_test(foreign_parts_of_yaml_are_refused),
         cmocka_unit_test(numbers_that_would_change_are_refused),

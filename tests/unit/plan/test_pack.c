@@ -139,7 +139,9 @@ static void equal_texts_are_kept_once(void **state)
 /* A packed plan that others may share. */
 static struct plan *shared(struct bench *b, struct plan_shelf *shelf, const char *json)
 {
-    assert_int_equal(read_json(b, json), BT_OK);
+    if (read_json(b, json) != BT_OK) {
+        fail_msg("%s: %s", json, b->err.msg);
+    }
     struct plan *own = plan_pack(b->plan, shelf);
     assert_non_null(own);
     return plan_pack_share(own, shelf);
@@ -282,6 +284,38 @@ static void plans_that_differ_share_their_plain_rules(void **state)
     plan_shelf_done(&shelf);
 }
 
+/* Their texts lie in the memory of the plan, which goes with it. */
+static void rules_with_texts_are_each_plans_own(void **state)
+{
+    static const char *const rules[] = {"'gate':{'agentId':'judge','skill':'gate'}",
+                                        "'gate':'judge'",
+                                        "'verifyWith':{'agentId':'judge','skill':'verify'}",
+                                        "'verifyWith':'judge'",
+                                        "'verify':{'type':'object'}",
+                                        "'tools':['sql']",
+                                        "'compensate':{'agentId':'sql','task':'undo'}"};
+    struct bench *b = *state;
+    char json[256];
+
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        struct plan_shelf shelf = {.n = 0};
+        struct plan *two[2];
+        for (int k = 0; k < 2; k++) {
+            (void)snprintf(json, sizeof json,
+                           "{'steps':[{'stepId':'a%d','agentId':'calc','task':'add',%s}]}", k,
+                           rules[i]);
+            two[k] = shared(b, &shelf, json);
+        }
+        assert_ptr_not_equal(two[0]->steps[0].rules, two[1]->steps[0].rules);
+        for (uint32_t k = 0; k < PLAN_SHELF_RULES; k++) {
+            assert_null(shelf.rules[k]);
+        }
+        plan_pack_drop(two[0]);
+        plan_pack_drop(two[1]);
+        plan_shelf_done(&shelf);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {RULE(the_copy_says_what_the_plan_says),
@@ -293,6 +327,7 @@ int main(void)
                                        RULE(plans_of_two_sessions_are_not_shared),
                                        RULE(a_shelf_finds_each_of_many_plans),
                                        RULE(a_plan_with_concurrency_keys_is_its_owners_alone),
-                                       RULE(plans_that_differ_share_their_plain_rules)};
+                                       RULE(plans_that_differ_share_their_plain_rules),
+                                       RULE(rules_with_texts_are_each_plans_own)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

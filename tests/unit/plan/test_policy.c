@@ -201,6 +201,24 @@ static void the_plans_own_policy_is_read(void **state)
     }
 }
 
+/* The canonical document says it only when it is not as it is by default. */
+static void undoing_is_kept_in_the_canonical_document(void **state)
+{
+    static const char *const given[] = {"", "'policy':{'compensate':true},",
+                                        "'policy':{'compensate':false},"};
+    static const enum undo_policy want[] = {UNDO_ON_FAILURE, UNDO_ALWAYS, UNDO_NEVER};
+    struct bench *b = *state;
+    char json[200];
+
+    add_helpers(b);
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(json, sizeof json, "{%s'steps':[{'agentId':'calc'," TASK "}]}", given[i]);
+        (void)read_step(b, json);
+        assert_int_equal(b->plan->undo, want[i]);
+        assert_int_equal(read_back(b)->undo, want[i]);
+    }
+}
+
 static void the_defaults_are_those_of_the_requirements(void **state)
 {
     struct bench *b = *state;
@@ -428,6 +446,7 @@ int main(void)
         RULE(a_synthesis_is_critical_and_sees_what_it_depends_on),
         RULE(deadlines_and_estimates_are_read_for_plan_and_step),
         RULE(the_plans_own_policy_is_read),
+        RULE(undoing_is_kept_in_the_canonical_document),
         RULE(the_defaults_are_those_of_the_requirements),
         RULE(gates_and_verifiers_are_found_by_agent_or_skill),
         RULE(the_plans_gate_is_for_steps_that_have_something_before_them),

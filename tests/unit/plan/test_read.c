@@ -301,6 +301,11 @@ static void a_recipe_is_no_plan(void **state)
     add_house(b);
     assert_int_equal(read_json(b, "{'inputs':{},'steps':[]}"), BT_INVALID);
     assert_non_null(strstr(problem_of(b, 0), "recipe"));
+    assert_int_equal(
+        read_json(b, "{'inputs':{},'steps':[{'stepId':'a','agentId':'files'," TASK "}]}"),
+        BT_INVALID); /* although the rest of it is a plan */
+    assert_int_equal(b->problems.n, 1);
+    assert_non_null(strstr(problem_of(b, 0), "recipe"));
 }
 
 static void all_problems_come_at_once_and_the_first_is_the_error(void **state)
