@@ -14,7 +14,7 @@ static const struct {
     {"observer", ROLE_OBSERVER, 0, 0}, {"submitter", ROLE_SUBMITTER, 0, 0},
     {"other", ROLE_SUBMITTER, 0, 0},   {"reviewer", ROLE_REVIEWER, 0, 0},
     {"agent", ROLE_AGENT, 0, 0},       {"admin", ROLE_ADMIN, 0, 0},
-    {"poor", ROLE_SUBMITTER, 4, 1},
+    {"poor", ROLE_SUBMITTER, 4, 1},    {"twin", ROLE_AGENT, 0, 0},
 };
 
 enum { CREDENTIALS = sizeof credentials / sizeof credentials[0] };

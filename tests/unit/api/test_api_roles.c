@@ -346,6 +346,37 @@ static void an_agent_is_what_its_globs_fit(void **state)
     house_close(h);
 }
 
+#define REGISTER(as)                                                                               \
+    "'card':{'agentId':'calc','name':'n','version':'1','skills':[{'id':'do','description':'D'}]}," \
+    "'capacity':1,'protocol':[1],'instanceId':'0190F3C2-7A1B-7C3D-9E4F-0000000000" as              \
+    "'," ENDPOINT
+
+/* A credential that may be the same agent is another one. */
+static void an_instance_is_its_credentials_while_it_lives(void **state)
+{
+    struct house *h = house_open();
+
+    (void)state;
+    (void)house_as(h, "agent");
+    (void)house_ok(h, "agent.register", REGISTER("AB"));
+    (void)house_as(h, "twin");
+    house_refused(h, "CONFLICT", "instanceId: belongs to a live instance of another credential",
+                  "agent.register", REGISTER("AB"));
+    house_refused(h, "NOT_FOUND", "is not registered; register again", "agent.heartbeat",
+                  "'instanceId':'0190F3C2-7A1B-7C3D-9E4F-0000000000AB','epoch':4294967297");
+    (void)house_as(h, "agent"); /* itself, once more */
+    (void)house_ok(h, "agent.register", REGISTER("AB"));
+    (void)house_as(h, "admin"); /* who may act for any */
+    (void)house_ok(h, "agent.register", REGISTER("AB"));
+    (void)house_as(h, "agent");
+    house_refused(h, "CONFLICT", "another credential", "agent.register", REGISTER("AB"));
+    house_wait(h, HOUSE_LEASE_MS - 1);
+    house_refused(h, "CONFLICT", "another credential", "agent.register", REGISTER("AB"));
+    house_wait(h, 1); /* its lease is over */
+    (void)house_ok(h, "agent.register", REGISTER("AB"));
+    house_close(h);
+}
+
 static void a_result_is_read_by_those_who_see_its_plan(void **state)
 {
     struct house *h = house_open();
@@ -405,6 +436,7 @@ int main(void)
         cmocka_unit_test(a_reviewer_decides_about_plans_of_others),
         cmocka_unit_test(a_submitter_has_a_quarter_of_the_open_plans),
         cmocka_unit_test(an_agent_is_what_its_globs_fit),
+        cmocka_unit_test(an_instance_is_its_credentials_while_it_lives),
         cmocka_unit_test(a_result_is_read_by_those_who_see_its_plan),
         cmocka_unit_test(an_old_seal_is_not_taken_again),
         cmocka_unit_test(a_session_of_a_credential_is_begun_with_its_nonce),
