@@ -209,6 +209,37 @@ static void a_column_has_a_type_and_where_compares_values(void **state)
     }
 }
 
+static void a_file_has_256_columns_at_most(void **state)
+{
+    char text[4096] = "", want[4096] = "\"rows\":[[";
+    const char *reply;
+
+    (void)state;
+    for (int row = 0; row < 2; row++) {
+        for (int i = 0; i < 256; i++) {
+            (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s%d",
+                           i > 0 ? "," : "", row == 0 ? "c" : "", i);
+        }
+        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "\n");
+    }
+    for (int i = 0; i < 256; i++) {
+        (void)snprintf(want + strlen(want), sizeof want - strlen(want), "%s%d", i > 0 ? "," : "",
+                       i);
+    }
+    tree_text("in/wide.csv", text);
+    reply = tree_run(files_csv, "{\"path\":\"wide.csv\"}");
+    steps_expect(reply, want);
+    steps_expect(reply, "\"c0\":\"integer\"");
+    steps_expect(reply, "\"c255\":\"integer\"");
+    (void)snprintf(text, sizeof text, "c0");
+    for (int i = 1; i < 257; i++) {
+        (void)snprintf(text + strlen(text), sizeof text - strlen(text), ",c%d", i);
+    }
+    tree_text("in/wide.csv", text);
+    tree_fails(tree_run(files_csv, "{\"path\":\"wide.csv\"}"), "VALIDATION_ERROR",
+               "more than 256 fields");
+}
+
 static void rows_over_a_result_fail_and_are_not_lost(void **state)
 {
     struct buf text;
@@ -433,6 +464,7 @@ int main(void)
         cmocka_unit_test(csv_quoting_crlf_and_a_mark_at_the_start_are_read),
         cmocka_unit_test(other_delimiters_and_files_without_a_header_are_read),
         cmocka_unit_test(a_column_has_a_type_and_where_compares_values),
+        cmocka_unit_test(a_file_has_256_columns_at_most),
         cmocka_unit_test(rows_over_a_result_fail_and_are_not_lost),
         cmocka_unit_test(a_text_is_written_whole_and_again),
         cmocka_unit_test(nothing_is_written_outside_of_the_write_roots),

@@ -1,6 +1,8 @@
 /* read, list and grep: their results and their limits. */
 #include "tests/unit/agents/files_world.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -375,6 +377,67 @@ static void lines_of_a_text_are_those_of_a_file(void **state)
     lines_done(&l);
 }
 
+/* A directory opens like a file, and cannot be read. */
+static void what_cannot_be_read_is_an_error_and_no_wait(void **state)
+{
+    struct lines l;
+    struct str line;
+    struct bt_error err;
+    bool more;
+    int fd = open(tree, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(lines_of_file(&l, fd, &err), BT_OK);
+    assert_int_not_equal(lines_next(&l, &line, &more, &err), BT_OK);
+    assert_string_equal(err.msg, "reading: Is a directory");
+    lines_done(&l);
+    assert_int_equal(close(fd), 0);
+}
+
+static int open_descriptors(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    int n = 0;
+
+    assert_non_null(d);
+    while (readdir(d) != NULL) {
+        n++;
+    }
+    (void)closedir(d);
+    return n;
+}
+
+/* Each skill, when it works and when it is refused. */
+static void no_skill_leaves_a_descriptor_open(void **state)
+{
+    static const struct {
+        bt_skill_run run;
+        const char *works, *fails;
+    } skills[] = {
+        {files_read, "{\"path\":\"ab.txt\"}", "{\"path\":\"ab.txt\",\"offset\":\"x\"}"},
+        {files_list, "{\"path\":\".\"}", "{\"path\":\"ab.txt\"}"},
+        {files_grep, "{\"path\":\"ab.txt\",\"pattern\":\"a\"}",
+         "{\"path\":\"ab.txt\",\"pattern\":\"(\"}"},
+        {files_count, "{\"path\":\"ab.txt\"}", "{\"path\":\"ab.bin\"}"},
+        {files_csv, "{\"path\":\"ab.txt\"}", "{\"path\":\"ab.bin\"}"},
+        {files_write, "{\"path\":\"@/out/ab.txt\",\"text\":\"x\"}",
+         "{\"path\":\"@/out/no/ab.txt\",\"text\":\"x\"}"},
+    };
+    int before;
+
+    (void)state;
+    tree_text("in/ab.txt", "a,b\n1,2\n");
+    tree_put("in/ab.bin", "a\0b\n", 4);
+    before = open_descriptors();
+    for (size_t i = 0; i < sizeof skills / sizeof skills[0]; i++) {
+        (void)tree_run(skills[i].run, skills[i].works);
+        assert_int_equal(open_descriptors(), before);
+        (void)tree_run(skills[i].run, skills[i].fails);
+        assert_int_equal(open_descriptors(), before);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -400,6 +463,8 @@ int main(void)
         cmocka_unit_test(lines_with_bad_bytes_are_searched_as_repaired),
         cmocka_unit_test(a_cancelled_search_ends),
         cmocka_unit_test(lines_of_a_text_are_those_of_a_file),
+        cmocka_unit_test(what_cannot_be_read_is_an_error_and_no_wait),
+        cmocka_unit_test(no_skill_leaves_a_descriptor_open),
     };
 
     return cmocka_run_group_tests(tests, tree_make, tree_remove);

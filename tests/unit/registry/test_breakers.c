@@ -305,6 +305,22 @@ static void a_crash_that_is_known_only_after_the_slot_was_given_away_counts(void
     assert_int_equal(view_of(r, s).breaker.failures, 0);
 }
 
+/* Nobody is asked again because of what changes nothing. */
+static void a_result_that_allows_no_more_work_names_no_agent(void **state)
+{
+    struct registry *r = *state;
+    const uint32_t a = add(r, "a", 0);
+    const uint32_t s = up(r, a, 1, 1, 1000);
+    const uint64_t epoch = view_of(r, s).epoch;
+
+    assert_int_equal(registry_breaker_result(r, s, epoch, CLASS_NONE, 1000), REGISTRY_NONE);
+    registry_remove(r, s, 1000);
+    assert_int_equal(registry_breaker_result(r, s, epoch, CLASS_NONE, 1000), REGISTRY_NONE);
+    assert_int_equal(registry_breaker_result(r, s, epoch, CLASS_AGENT_CRASHED, 1000),
+                     REGISTRY_NONE);
+    assert_int_equal(registry_agent_view(r, a).breaker.failures, 1);
+}
+
 static void an_agents_trial_that_left_with_its_instance_makes_room(void **state)
 {
     struct registry *r = *state;
@@ -510,6 +526,7 @@ int main(void)
         RULE(crashes_of_incarnations_that_are_gone_open_the_agent),
         RULE(replies_that_are_lost_at_the_same_time_are_one_failure),
         RULE(a_crash_that_is_known_only_after_the_slot_was_given_away_counts),
+        RULE(a_result_that_allows_no_more_work_names_no_agent),
         RULE(an_agents_trial_that_left_with_its_instance_makes_room),
         RULE(enabling_an_agent_closes_its_breakers),
         cmocka_unit_test(without_a_number_of_failures_there_are_no_breakers),

@@ -8,6 +8,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "agents/sdk/confine.h"
 #include "agents/sdk/options.h"
 #include "agents/sdk/regex.h"
 #include "agents/sdk/table.h"
@@ -259,6 +260,39 @@ static void an_argument_wins_over_the_environment(void **state)
     (void)unsetenv("BATON_CAPACITY");
 }
 
+/* What a walk by names sees of a path. A name that is too long is none; its length tells. */
+static void a_path_is_walked_by_its_names(void **state)
+{
+    static const char *const names[] = {"a", "..", "b.c"};
+    char path[CONFINE_NAME_MAX + 8];
+    char name[CONFINE_NAME_MAX + 1];
+    const char *rest = "//a/..///b.c/";
+    size_t len;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(confine_next_name(&rest, name, &len));
+        assert_string_equal(name, names[i]);
+        assert_int_equal(len, strlen(names[i]));
+    }
+    assert_false(confine_next_name(&rest, name, &len));
+    assert_string_equal(rest, "");
+    assert_false(confine_next_name(&rest, name, &len)); /* and again */
+    memset(path, 'n', sizeof path);
+    path[CONFINE_NAME_MAX] = 0;
+    rest = path;
+    assert_true(confine_next_name(&rest, name, &len));
+    assert_string_equal(name, path);
+    path[CONFINE_NAME_MAX] = 'n';
+    path[CONFINE_NAME_MAX + 1] = 0;
+    rest = path;
+    (void)snprintf(name, sizeof name, "as it was");
+    assert_true(confine_next_name(&rest, name, &len));
+    assert_int_equal(len, CONFINE_NAME_MAX + 1);
+    assert_string_equal(name, "as it was");
+    assert_string_equal(rest, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +306,7 @@ int main(void)
         cmocka_unit_test(patterns_have_groups_and_names_and_a_bound),
         cmocka_unit_test(wrong_arguments_are_named),
         cmocka_unit_test(an_argument_wins_over_the_environment),
+        cmocka_unit_test(a_path_is_walked_by_its_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

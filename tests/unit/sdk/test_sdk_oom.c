@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agents/sdk/card.h"
+#include "agents/sdk/pool.h"
 #include "tests/support/cmocka.h"
 
 enum { ATTEMPTS = 1000, WORDS = 9000, IDS = 2000 };
@@ -124,10 +125,31 @@ static void a_card_without_memory_says_so_or_is_whole(void **state)
     }
 }
 
+static void run_slot(void *self, uint32_t slot)
+{
+    (void)self;
+    (void)slot;
+}
+
+static void workers_without_memory_say_so(void **state)
+{
+    struct bt_error err = {.code = BT_OK};
+    struct pool *p = NULL;
+
+    (void)state;
+    successes_left = 0;
+    assert_int_equal(pool_start(1, run_slot, NULL, &p, &err), BT_NOMEM);
+    successes_left = -1;
+    assert_int_equal(err.code, BT_NOMEM);
+    assert_string_equal(err.msg, "out of memory for the workers");
+    assert_null(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_card_without_memory_says_so_or_is_whole),
+        cmocka_unit_test(workers_without_memory_say_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -271,7 +271,8 @@ static void what_is_no_result_fails_the_step_clearly(void **state)
     assert_non_null(large);
     memset(large, 'x', LIMIT_RESULT_BYTES + 1);
     bt_step_reply_bytes(s, large, LIMIT_RESULT_BYTES + 1);
-    expect(s, "result_too_large: 3145729 or more bytes, at most 3145728");
+    expect(s, "result_too_large: 3145729 or more bytes, at most 3145728; use artifact: true where "
+              "the skill has it, or ask for less\",\"retryable\":false");
     s = make("{}");
     bt_step_reply_bytes(s, large, LIMIT_RESULT_BYTES);
     expect(s, "\"outcome\":\"completed\"");
