@@ -40,6 +40,7 @@ struct world {
     pid_t pid;
     uint64_t epoch;
     bool drain;
+    uint64_t beat_ms;
     uint32_t strays; /* registrations that get another request's answer before */
     uint32_t registered, beats, drained, deregistered, progress, late;
     char late_text[64];
@@ -64,7 +65,7 @@ static void answer_control(uint64_t request, struct str id, enum msg_type type, 
 
 static void on_register(struct link_event *ev, struct msg_reader *r, struct str id)
 {
-    struct msg_agent_registered_ok ok = {.lease_ms = 2000, .heartbeat_ms = 50};
+    struct msg_agent_registered_ok ok = {.lease_ms = 40 * w.beat_ms, .heartbeat_ms = w.beat_ms};
     const struct msg_step_result_ok stray = {.accepted = true};
     struct msg_agent_register m;
     struct bt_error err;
@@ -250,14 +251,14 @@ static void start_control(void)
     assert_int_equal(state_endpoints_write(w.dir, &at, &err), BT_OK);
 }
 
-static int start(uint32_t strays)
+static int start(uint64_t beat_ms, uint32_t strays)
 {
     char name[] = "probe_agent";
     char flag[] = "--state";
     char *argv[] = {name, flag, w.dir, NULL};
     struct bt_error err;
 
-    w = (struct world){.pid = 0, .strays = strays};
+    w = (struct world){.pid = 0, .beat_ms = beat_ms, .strays = strays};
     (void)snprintf(w.dir, sizeof w.dir, "/tmp/baton-test-XXXXXX");
     assert_non_null(mkdtemp(w.dir));
     assert_int_equal(state_token_make(w.dir, w.token, &err), BT_OK);
@@ -272,13 +273,19 @@ static int start(uint32_t strays)
 static int set_up(void **state)
 {
     (void)state;
-    return start(0);
+    return start(50, 0);
 }
 
 static int set_up_with_strays(void **state)
 {
     (void)state;
-    return start(2);
+    return start(50, 2);
+}
+
+static int set_up_with_rare_heartbeats(void **state)
+{
+    (void)state;
+    return start(60000, 0);
 }
 
 static int tear_down(void **state)
@@ -686,6 +693,19 @@ static void a_stale_address_is_left_as_soon_as_there_is_a_new_one(void **state)
     assert_in_range(clock_mono_ms() - start, 0, SOON_MS);
 }
 
+/* The end of its connection is all that it has of a supervisor that is gone. */
+static void a_supervisor_that_hangs_up_is_looked_for_before_the_next_heartbeat(void **state)
+{
+    struct bt_error err;
+
+    (void)state;
+    link_free(w.link);
+    memset(w.lanes, 0, sizeof w.lanes);
+    assert_int_equal(link_new(128, &w.link, &err), BT_OK);
+    start_control();
+    assert_true(serve(NULL, &w.registered, 2));
+}
+
 static void sigterm_finishes_the_step_deregisters_and_exits_0(void **state)
 {
     struct buf p = params_of("{\"ms\":200}");
@@ -740,6 +760,9 @@ int main(int argc, char **argv)
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_new_supervisor_gets_the_result_of_the_old_ones_step,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_supervisor_that_hangs_up_is_looked_for_before_the_next_heartbeat,
+            set_up_with_rare_heartbeats, tear_down),
         cmocka_unit_test_setup_teardown(sigterm_finishes_the_step_deregisters_and_exits_0, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_drain_order_ends_it_too, set_up, tear_down),

@@ -496,6 +496,26 @@ static void a_second_sigterm_ends_at_once(void **state)
     assert_int_equal(did(DO_EXIT)->status, 1);
 }
 
+static void who_has_ended_does_nothing_more(void **state)
+{
+    static const enum agent_state_event_type all[] = {
+        AGENT_STATE_TICK,   AGENT_STATE_UP,    AGENT_STATE_DOWN,
+        AGENT_STATE_LOST,   AGENT_STATE_HELLO, AGENT_STATE_EXECUTE,
+        AGENT_STATE_CANCEL, AGENT_STATE_QUERY, AGENT_STATE_STOP};
+
+    (void)state;
+    feed((struct agent_state_event){.type = AGENT_STATE_STOP});
+    feed((struct agent_state_event){.type = AGENT_STATE_STOP});
+    assert_non_null(did(DO_EXIT));
+    w.now += 1000000;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        feed((struct agent_state_event){
+            .type = all[i], .key = STR_LIT("p/1/a"), .attempt = 1, .epoch = 7, .request = 9});
+        assert_int_equal(w.out.n, 0);
+        assert_true(agent_state_deadline(&w.s) == MSEC_NEVER);
+    }
+}
+
 static void a_drain_order_then_sigterm_still_finishes_the_step(void **state)
 {
     uint32_t slot = start("p/1/a", 1, 7, 100);
@@ -591,6 +611,7 @@ int main(void)
         cmocka_unit_test_setup(a_refused_card_or_token_ends_with_2, set_up),
         cmocka_unit_test_setup(sigterm_drains_and_the_last_step_ends_it, set_up),
         cmocka_unit_test_setup(a_second_sigterm_ends_at_once, set_up),
+        cmocka_unit_test_setup(who_has_ended_does_nothing_more, set_up),
         cmocka_unit_test_setup(a_drain_order_then_sigterm_still_finishes_the_step, set_up),
         cmocka_unit_test_setup(draining_without_a_supervisor_waits_a_while_for_results_only,
                                set_up),
