@@ -617,6 +617,81 @@ static void plan_that_nobody_could_make_is_the_interrupt_of_the_orchestrator_log
                    "\"node\":\"planner\"},\"metadata\":{\"recoverable\":true}}\n");
 }
 
+/* The last line that the plan executor's vocabulary makes of the events; "" = none of the last. */
+static const char *executed(const char *const *events)
+{
+    static char line[1024];
+    struct bt_vocabulary *v = opened("plan-executor");
+    struct buf out;
+
+    buf_init(&out, 1 << 20);
+    for (; *events != NULL; events++) {
+        buf_clear(&out);
+        take(v, *events, &out);
+    }
+    (void)snprintf(line, sizeof line, "%s", buf_cstr(&out));
+    buf_done(&out);
+    bt_vocabulary_free(v);
+    return line;
+}
+
+#define HANDOFF(seq, index, from, to)                                                              \
+    "{\"type\":\"agent_handoff\",\"seq\":" seq ",\"planId\":\"P\",\"planSeq\":" seq                \
+    ",\"handoffId\":\"H\",\"fromAgent\":" from ",\"toAgent\":" to ",\"stepIndex\":" index "}"
+#define AGENT(id) "{\"agentId\":\"" id "\",\"agentName\":\"" id "s\"}"
+#define TOLD(from, to)                                                                             \
+    "{\"type\":\"agent_handoff\",\"sessionId\":\"\",\"handoffId\":\"H\",\"fromAgent\":" from       \
+    ",\"toAgent\":" to "}\n"
+
+static void handoff_is_from_who_worked_last_only_for_steps_of_a_revision(void **state)
+{
+    static const char generated[] = "{\"type\":\"plan_generated\",\"seq\":1,\"planId\":\"P\","
+                                    "\"planSeq\":1,\"estimatedSteps\":2}";
+    static const char ran[] = "{\"type\":\"plan_step_started\",\"seq\":2,\"planId\":\"P\","
+                              "\"planSeq\":2,\"stepId\":\"a\",\"stepIndex\":0,\"agentId\":\"calc\","
+                              "\"agentName\":\"calcs\"}";
+    static const char ended[] = "{\"type\":\"plan_step_completed\",\"seq\":3,\"planId\":\"P\","
+                                "\"planSeq\":3,\"stepId\":\"a\",\"stepIndex\":0,"
+                                "\"status\":\"completed\"}";
+    static const struct {
+        const char *events[5], *told;
+    } cases[] = {
+        {{generated, ran, ended, HANDOFF("4", "2", AGENT("supervisor"), AGENT("sql")), NULL},
+         TOLD(AGENT("calc"), AGENT("sql"))},
+        {{generated, ran, ended, HANDOFF("4", "1", AGENT("supervisor"), AGENT("sql")), NULL},
+         TOLD(AGENT("supervisor"), AGENT("sql"))}, /* of the first plan */
+        {{generated, ran, ended, HANDOFF("4", "2", AGENT("files"), AGENT("sql")), NULL},
+         TOLD(AGENT("files"), AGENT("sql"))},
+        {{generated, HANDOFF("4", "2", AGENT("supervisor"), AGENT("sql")), NULL},
+         TOLD(AGENT("supervisor"), AGENT("sql"))}, /* nobody has worked */
+        {{ran, ended, HANDOFF("4", "2", AGENT("supervisor"), AGENT("sql")), NULL},
+         TOLD(AGENT("supervisor"), AGENT("sql"))}, /* how many steps it had is not known */
+        {{generated, ran, ended, HANDOFF("4", "2", AGENT("supervisor"), AGENT("calc")), NULL}, ""},
+        {{generated, HANDOFF("4", "0", AGENT("sql"), AGENT("sql")), NULL}, ""},
+        {{generated, HANDOFF("4", "0", "\"x\"", AGENT("sql")), NULL},
+         "{\"type\":\"agent_handoff\",\"sessionId\":\"\",\"handoffId\":\"H\"}\n"},
+        {{generated, HANDOFF("4", "0", AGENT("sql"), "7"), NULL},
+         "{\"type\":\"agent_handoff\",\"sessionId\":\"\",\"handoffId\":\"H\"}\n"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_string_equal(executed(cases[i].events), cases[i].told);
+    }
+}
+
+static void replan_without_its_number_adds_no_steps(void **state)
+{
+    static const char *const events[] = {
+        "{\"type\":\"replan_finished\",\"seq\":1,\"planId\":\"P\",\"planSeq\":4,\"ok\":true,"
+        "\"reason\":\"broken\"}",
+        NULL};
+
+    (void)state;
+    assert_becomes("ai-sdk", events,
+                   "{\"type\":\"replan\",\"reason\":\"broken\",\"newSteps\":0}\n");
+}
+
 #define REPLAN_OF(tsms)                                                                            \
     "{\"type\":\"replan_started\",\"seq\":7,\"planId\":\"P\",\"planSeq\":7,\"stepId\":\"b\","      \
     "\"stepIndex\":1,\"attempt\":1,\"diagnosis\":\"broken\",\"totalReplans\":1,\"tsMs\":" tsms "}"
@@ -666,6 +741,8 @@ int main(void)
         cmocka_unit_test(result_that_is_json_is_told_as_that),
         cmocka_unit_test(revision_is_told_by_the_rows_of_its_document),
         cmocka_unit_test(plan_that_nobody_could_make_is_the_interrupt_of_the_orchestrator_log),
+        cmocka_unit_test(handoff_is_from_who_worked_last_only_for_steps_of_a_revision),
+        cmocka_unit_test(replan_without_its_number_adds_no_steps),
         cmocka_unit_test(time_of_a_task_is_without_that_of_its_replan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
