@@ -22,6 +22,7 @@ import re
 import resource
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -74,6 +75,21 @@ CONFIGURE = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-
              "-DBATON_WERROR=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
 CPU_SECONDS = 20  # of one process of a test, until its usual time is known
 WALL_SECONDS = 120
+TOOL_SECONDS = 600  # of a compiler or a linker: a defect can be what one never ends with
+BUILD_SECONDS = 3600
+
+
+def ends(command, seconds=TOOL_SECONDS, **more):
+    """Whether the command ends well and in time; it and its processes are gone then."""
+    p = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                         start_new_session=True, **more)
+    try:
+        said, _ = p.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(p.pid, signal.SIGKILL)
+        p.communicate()
+        return False, f"not done after {seconds} s"
+    return p.returncode == 0, said
 
 
 class Build:
@@ -85,14 +101,18 @@ class Build:
         self.lock = threading.Lock()
         os.makedirs(self.path, exist_ok=True)
         self.mine = open(os.path.join(self.path, "mutate.lock"), "w", encoding="utf-8")
-        fcntl.flock(self.mine, fcntl.LOCK_EX)  # another run would link what this one builds
+        try:
+            fcntl.flock(self.mine, fcntl.LOCK_EX | fcntl.LOCK_NB)  # another run would link what this one builds
+        except BlockingIOError:
+            print(f"waiting for another run in {self.path}", flush=True)
+            fcntl.flock(self.mine, fcntl.LOCK_EX)
         if not os.path.exists(os.path.join(self.path, "build.ninja")):
             subprocess.run(["cmake", "-S", ROOT, "-B", self.path, *CONFIGURE], check=True, stdout=subprocess.DEVNULL)
 
     def ninja(self, targets, jobs):
-        p = subprocess.run(["nice", "ninja", "-C", self.path, "--quiet", f"-j{jobs}", *targets], capture_output=True, text=True)
-        if p.returncode != 0:
-            sys.exit(f"the build without a mutant fails:\n{(p.stdout + p.stderr)[-2000:]}")
+        well, said = ends(["nice", "ninja", "-C", self.path, "--quiet", f"-j{jobs}", *targets], BUILD_SECONDS)
+        if not well:
+            sys.exit(f"the build without a mutant fails:\n{said[-2000:]}")
 
     def read(self):
         """The commands of the build, and its tests."""
@@ -199,7 +219,7 @@ class Mutant:
             elif w not in ("-MD", "-Werror"):
                 clean.append(w)
         clean += ["-w", "-I", os.path.dirname(os.path.join(ROOT, self.m["file"])), *extra, "-c", path, "-o", out]
-        return subprocess.run(clean, cwd=self.build.path, capture_output=True).returncode == 0
+        return ends(clean, cwd=self.build.path)[0]
 
     def compile(self):
         path = self.write(True)
@@ -239,9 +259,8 @@ class Mutant:
                 placed = True
             words.append(ours if skip else w)
             skip = w == "-o"
-        p = subprocess.run([*words, "-fuse-ld=gold"] if shutil.which("ld.gold") else words, cwd=self.build.path,
-                           capture_output=True, text=True)
-        self.linked[program] = ours if p.returncode == 0 else None
+        well, _ = ends([*words, "-fuse-ld=gold"] if shutil.which("ld.gold") else words, cwd=self.build.path)
+        self.linked[program] = ours if well else None
         return self.linked[program]
 
     def run(self, test, mutated=True):
@@ -389,27 +408,26 @@ def report(paths, least):
     known = known_equivalent()
     rooms = collections.defaultdict(list)
     for m in load(paths):
-        rooms[m["room"]].append(m)
+        rooms[m["room"], m.get("seed", 0)].append(m)
     low = []
-    print("| room | counted | killed by its own tests | by the others | alive | its own tests | all |")
-    print("|---|---|---|---|---|---|---|")
+    print("| room | seed | mutants | own tests | all tests | alive |")
+    print("|---|---|---|---|---|---|")
     rows = [(r, rooms[r]) for r in sorted(rooms)]
     if len(rows) > 1:
-        rows.append(("all", [m for r in rooms.values() for m in r]))
-    for room, ms in rows:
+        rows.append((("all", ""), [m for r in rooms.values() for m in r]))
+    for (room, seed), ms in rows:
         counts = [m for m in ms if m["verdict"] not in ("does not build", "same code", "does not link") and key_of(m) not in known]
         own = [m for m in counts if m["verdict"] != "survived" and m["stage"] != "wide"]
-        others = [m for m in counts if m["verdict"] != "survived" and m["stage"] == "wide"]
         alive = [m for m in counts if m["verdict"] == "survived"]
         n = max(len(counts), 1)
         if counts and 100 * len(own) < least * len(counts):
             low.append(room)
         asked = all("wide" in m["survived"] for m in alive)
-        whole = f"{100 * (len(own) + len(others)) // n} %" if asked else "not asked"
-        print(f"| {room} | {len(counts)} | {len(own)} | {len(others)} | {len(alive)} | {100 * len(own) // n} % | {whole} |")
+        whole = f"{100 * (len(counts) - len(alive)) // n} %" if asked else "not asked"
+        print(f"| {room} | {seed or '-'} | {len(counts)} | {100 * len(own) // n} % | {whole} | {len(alive)} |")
     print()
-    for room in sorted(rooms):
-        for m in rooms[room]:
+    for room, seed in sorted(rooms):
+        for m in rooms[room, seed]:
             if m["verdict"] == "survived":
                 why = known.get(key_of(m))
                 print(f"{room}: {m['file']}:{m['line']} {m['function']}: {m['what']}  [{m['source']}]"
@@ -449,6 +467,7 @@ def work_of(args):
         print(f"{len(work)} of {total} mutations in {len(files)} files", flush=True)
     for m in work:
         m["room"] = args.room or room_of(m["file"])
+        m["seed"] = args.seed
     return work
 
 
