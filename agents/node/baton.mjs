@@ -384,12 +384,16 @@ class Control {
     this.session = session;
   }
 
-  read(type, bytes) {
+  read(type, bytes, id) {
     let answer;
     try {
       answer = JSON.parse(bytes.toString());
     } catch (e) {
       throw new BatonError("PROTOCOL", `${type}: the answer cannot be read: ${e.message}`);
+    }
+    if (id && answer.id && answer.id !== id) { // what answers no request that could be read has no id
+      this.pipe?.end("it answered another request");
+      throw new BatonError("UNAVAILABLE", `${type}: the supervisor answered another request`, { retryable: true });
     }
     if (!answer.ok) throw new BatonError(answer.error?.code ?? "PROTOCOL", answer.error?.message ?? "no reason", answer.error);
     return answer;
@@ -400,12 +404,13 @@ class Control {
       if (!this.pipe) this.connect();
       await this.checked;
       if (!this.pipe) throw this.unreachable();
-      const body = Buffer.from(JSON.stringify({ v: 1, type, id: `n${++this.count}`, ...this.fields, ...fields }));
-      if (!this.key) return this.read(type, await this.exchange(type, body, timeoutMs));
+      const id = `n${++this.count}`;
+      const body = Buffer.from(JSON.stringify({ v: 1, type, id, ...this.fields, ...fields }));
+      if (!this.key) return this.read(type, await this.exchange(type, body, timeoutMs), id);
       if (!this.session) await this.begin(timeoutMs);
       const session = this.session; // a new connection begins another one
       const opened = session.unseal(await this.exchange(type, session.seal(body), timeoutMs));
-      if (opened) return this.read(type, opened);
+      if (opened) return this.read(type, opened, id);
       this.session = undefined;
     }
     throw new BatonError("UNAUTHORIZED", `${type}: the supervisor does not take the credential ${this.key.id}`);

@@ -732,6 +732,8 @@ class Control:
                     if message[:4] == struct.pack(">I", head):
                         break
                 answer, _ = _decode(self.credential.unseal(message[4:]))
+                if not self._is_of(sent, answer):
+                    raise ConnectionError("it answered another request")
             except socket.timeout:
                 self.close()
                 if self.remote is not None:
@@ -748,6 +750,11 @@ class Control:
             raise Error(e.get("code", "PROTOCOL"), e.get("message", "an answer without a reason"), bool(e.get("retryable")),
                         None if after is None else after / 1000, e.get("details"))
         return answer
+
+    @staticmethod
+    def _is_of(sent: Mapping[str, Any], answer: Mapping[str, Any]) -> bool:
+        """What answers no request that could be read has no id."""
+        return answer.get("id") in (sent["id"], "", None)
 
     def look_elsewhere(self) -> None:
         """The leader has lost its server: another node may lead."""

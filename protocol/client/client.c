@@ -1,5 +1,6 @@
 #include "baton/client.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -300,13 +301,20 @@ enum bt_code client_send(struct bt_client *c, const struct buf *request, uint32_
     return BT_OK;
 }
 
-/* Builds {v, type, token, ...fields}. */
-static enum bt_code build_request(const struct bt_client *c, const char *type,
-                                  const char *fields_json, struct buf *out, struct bt_error *err)
+struct str client_next_id(struct bt_client *c, char ret[CLIENT_ID_BYTES])
+{
+    (void)snprintf(ret, CLIENT_ID_BYTES, "b%" PRIu64, ++c->requests);
+    return str_from(ret);
+}
+
+/* Builds {v, type, id, token, ...fields}. */
+static enum bt_code build_request(struct bt_client *c, const char *type, const char *fields_json,
+                                  struct buf *out, struct bt_error *err)
 {
     struct buf fields;
     struct doc_cursor cur;
     struct doc_head head = {.kind = DOC_MAP};
+    char id[CLIENT_ID_BYTES];
     enum bt_code code = BT_OK;
     bool by = strcmp(type, "review.decide") == 0 || strcmp(type, "session.say") == 0;
 
@@ -322,11 +330,13 @@ static enum bt_code build_request(const struct bt_client *c, const char *type,
     }
     if (code == BT_OK) {
         by = by && doc_get(doc_from_buf(&fields), STR_LIT("by")).ptr == NULL;
-        doc_put_map(out, head.n + 2 + (by ? 1 : 0) + (c->token[0] != 0 ? 1 : 0));
+        doc_put_map(out, head.n + 3 + (by ? 1 : 0) + (c->token[0] != 0 ? 1 : 0));
         doc_put_cstr(out, "v");
         doc_put_u64(out, 1);
         doc_put_cstr(out, "type");
         doc_put_cstr(out, type);
+        doc_put_cstr(out, "id");
+        doc_put_str(out, client_next_id(c, id));
         if (c->token[0] != 0) {
             doc_put_cstr(out, "token");
             doc_put_cstr(out, c->token);
@@ -344,12 +354,37 @@ static enum bt_code build_request(const struct bt_client *c, const char *type,
     return code;
 }
 
+/* The id is this library's own. */
+static enum bt_code without_id(struct doc answer, struct buf *out, struct bt_error *err)
+{
+    struct doc_cursor at = doc_cursor(answer);
+    struct doc_head head;
+    struct doc_head key;
+
+    if (!doc_next(&at, &head) || doc_get(answer, STR_LIT("id")).ptr == NULL) {
+        buf_add(out, answer.ptr, answer.len);
+        return buf_check(out, err);
+    }
+    doc_put_map(out, head.n - 1);
+    for (uint32_t i = 0; i < head.n; i++) {
+        const struct doc name = doc_skip(&at);
+        const struct doc value = doc_skip(&at);
+        struct doc_cursor in = doc_cursor(name);
+        if (!doc_next(&in, &key) || !str_is(key.str, "id")) {
+            doc_put_doc(out, name);
+            doc_put_doc(out, value);
+        }
+    }
+    return buf_check(out, err);
+}
+
 /* Returns the answer's object as text, or for an error answer its error object. */
 static enum bt_code take_answer(const struct bt_client *c, struct str bytes, char **ret_json,
                                 struct bt_error *err)
 {
     struct msg_reader r = {0};
     struct msg_envelope envelope = {0};
+    struct buf own;
     struct buf json;
     size_t len;
     enum bt_code code = msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, err);
@@ -359,6 +394,7 @@ static enum bt_code take_answer(const struct bt_client *c, struct str bytes, cha
         code = err_set(err, BT_UNAVAILABLE, "the program at %s is no daemon of Baton: %s",
                        c->at.control, why.msg);
     }
+    buf_init(&own, 2 * (size_t)LIMIT_STEP_BYTES);
     buf_init(&json,
              8 * (size_t)LIMIT_STEP_BYTES); /* "null," and escapes: up to six bytes for one */
     if (code == BT_OK) {
@@ -369,6 +405,10 @@ static enum bt_code take_answer(const struct bt_client *c, struct str bytes, cha
             struct msg_empty nothing;
             code = msg_read_answer(&r, MSG_empty, &nothing, NULL, err);
         }
+        if (code == BT_OK && ret_json != NULL) {
+            code = without_id(whole, &own, err);
+            whole = doc_from_buf(&own);
+        }
         error = code == BT_OK ? whole : doc_get(whole, STR_LIT("error"));
         if (ret_json != NULL && error.ptr != NULL &&
             doc_to_json(error, false, &json, NULL) == BT_OK) {
@@ -377,6 +417,7 @@ static enum bt_code take_answer(const struct bt_client *c, struct str bytes, cha
         }
     }
     buf_done(&json);
+    buf_done(&own);
     msg_reader_done(&r);
     return code;
 }

@@ -25,6 +25,7 @@ struct bt_client {
     struct state_endpoints at;
     struct bt_watch *watch; /* NULL = none is open */
     uint32_t timeout_ms;
+    uint64_t requests; /* each has an id of its own, which its answer repeats */
     char dir[4096];
     char token[STATE_TOKEN_LEN + 1]; /* "" with a credential: it is not even read */
     struct exchange credential;
@@ -38,11 +39,15 @@ struct bt_client {
 /* The addresses of a daemon that may be dialed; its token, and whom the link may talk to. */
 BT_MUST_CHECK enum bt_code client_find_daemon(struct bt_client *c, struct state_endpoints *ret,
                                               struct bt_error *err);
+/* The id of the next request. */
+enum { CLIENT_ID_BYTES = 24 };
+struct str client_next_id(struct bt_client *c, char ret[CLIENT_ID_BYTES]);
 /* Sends one body as it is and waits for one answer, which the caller frees with link_msg_free. */
 BT_MUST_CHECK enum bt_code client_send(struct bt_client *c, const struct buf *request,
                                        uint32_t timeout_ms, struct link_msg **ret,
                                        struct bt_error *err);
-/* The same, sealed when the client has a credential. *ret_body is in *ret. */
+/* The same, sealed when the client has a credential. *ret_body is in *ret, and it answers this
+ * request. */
 BT_MUST_CHECK enum bt_code client_exchange_here(struct bt_client *c, const struct buf *request,
                                                 uint32_t timeout_ms, struct link_msg **ret,
                                                 struct str *ret_body, struct bt_error *err);

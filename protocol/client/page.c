@@ -51,13 +51,14 @@ enum bt_code client_page_read(struct bt_client *c, const struct msg_events_read 
                               uint32_t timeout_ms, struct client_page *page, struct bt_error *err)
 {
     struct str answer;
+    char id[CLIENT_ID_BYTES];
     struct buf request;
     enum bt_code code;
 
     client_page_done(page);
     buf_init(&request, LIMIT_CONTROL_BYTES);
-    code = msg_request(&request, WIRE_MSGPACK, STR_LIT("page"), str_from(c->token), MSG_events_read,
-                       query, err);
+    code = msg_request(&request, WIRE_MSGPACK, client_next_id(c, id), str_from(c->token),
+                       MSG_events_read, query, err);
     if (code == BT_OK) {
         code = client_exchange(c, &request, timeout_ms, &page->msg, &answer, err);
     }

@@ -5,6 +5,8 @@
 #include "protocol/base/clock.h"
 #include "protocol/client/client_internal.h"
 
+enum { LOOK_BYTES = 512 /* an id is among the first fields */ };
+
 enum bt_code bt_client_credential(struct bt_client *c, const char *file, struct bt_error *err)
 {
     struct credential found;
@@ -67,6 +69,28 @@ static enum bt_code step(struct bt_client *c, const struct buf *request, msec de
     return code;
 }
 
+/* What answers no request that could be read has no id. */
+static bool is_of(const struct buf *request, struct str answer)
+{
+    const struct str id = msg_peek(request->at, request->len, LOOK_BYTES).id;
+    const struct str its = msg_peek(answer.ptr, answer.len, LOOK_BYTES).id;
+
+    return its.len == 0 || str_eq(id, its);
+}
+
+/* It may be late, or of another program: this connection is not used again. */
+static enum bt_code check_id(struct bt_client *c, const struct buf *request, struct link_msg **ret,
+                             struct str answer, struct bt_error *err)
+{
+    if (is_of(request, answer)) {
+        return BT_OK;
+    }
+    link_msg_free(*ret);
+    *ret = NULL;
+    client_leave(c);
+    return err_set(err, BT_UNAVAILABLE, "the daemon at %s answered another request", c->at.control);
+}
+
 enum bt_code client_exchange_here(struct bt_client *c, const struct buf *request,
                                   uint32_t timeout_ms, struct link_msg **ret, struct str *ret_body,
                                   struct bt_error *err)
@@ -78,11 +102,11 @@ enum bt_code client_exchange_here(struct bt_client *c, const struct buf *request
     if (c->credential.id[0] == 0) {
         code = client_send(c, request, timeout_ms, ret, err);
         *ret_body = code == BT_OK ? link_msg_bytes(*ret) : (struct str){NULL, 0};
-        return code;
+        return code == BT_OK ? check_id(c, request, ret, *ret_body, err) : code;
     }
     exchange_start(&c->credential);
     while (code == BT_OK && *ret == NULL) {
         code = step(c, request, deadline, ret, ret_body, err);
     }
-    return code;
+    return code == BT_OK ? check_id(c, request, ret, *ret_body, err) : code;
 }

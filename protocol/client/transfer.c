@@ -41,12 +41,13 @@ static enum bt_code once(struct transfer *t, enum msg_type type, const void *bod
 {
     struct bt_client *c = t->c;
     struct str bytes = {"", 0};
+    char id[CLIENT_ID_BYTES];
     struct buf request;
     enum bt_code code;
 
     buf_init(&request, LIMIT_CONTROL_BYTES);
-    code = msg_request(&request, WIRE_MSGPACK, (struct str){"", 0}, str_from(c->token), type, body,
-                       err);
+    code = msg_request(&request, WIRE_MSGPACK, client_next_id(c, id), str_from(c->token), type,
+                       body, err);
     if (code == BT_OK) {
         code = client_exchange(c, &request, c->timeout_ms, msg, &bytes, err);
     }
