@@ -41,7 +41,8 @@ static enum bt_code open_all(struct daemon *d, struct bt_error *err)
                                             .lease_ms = d->opt->fleet.lease_ms,
                                             .node = d->opt->fleet.node,
                                             .shard = d->opt->fleet.shard,
-                                            .shards = d->opt->fleet.shards,
+                                            .shards =
+                                                d->opt->fleet.shards > 0 ? d->opt->fleet.shards : 1,
                                             .config = d->opt->fleet.config,
                                             .blobs_of = row_blobs};
     const char *node_dir = d->opt->fleet.node_dir;

@@ -129,11 +129,11 @@ static enum bt_code check(const struct standby *s, const struct journal_owner *n
                        "synchronous_standby_names of this PostgreSQL is empty: set it, or set "
                        "fleet.durability: power");
     }
-    if (s->opt->shards > 1 && now->shards != s->opt->shards) { /* its node begins it again */
+    if (now->shards > 1 && now->shards != s->opt->shards) { /* who started it begins it again */
         return err_set(err, BT_IO,
                        "the fleet has %u shards now, and this process was started for "
                        "%u",
-                       now->shards, s->opt->shards);
+                       now->shards, s->opt->shards == 0 ? 1 : s->opt->shards);
     }
     return BT_OK;
 }

@@ -10,17 +10,11 @@ static int of_key(struct str key, uint32_t shards)
 }
 
 /* The id is the whole text, or what is before its first slash. */
-static int of_id(struct str id, uint32_t shards)
+static bool is_id(struct str text, struct uuid *ret)
 {
-    struct uuid found;
-    uint32_t shard;
-
-    if (id.len < UUID_TEXT_LEN || (id.len > UUID_TEXT_LEN && id.ptr[UUID_TEXT_LEN] != '/') ||
-        !uuid_parse((struct str){id.ptr, UUID_TEXT_LEN}, &found)) {
-        return SHARD_ANY;
-    }
-    shard = shard_of_id(found);
-    return shard < shards ? (int)shard : SHARD_ANY;
+    return text.len >= UUID_TEXT_LEN &&
+           (text.len == UUID_TEXT_LEN || text.ptr[UUID_TEXT_LEN] == '/') &&
+           uuid_parse((struct str){text.ptr, UUID_TEXT_LEN}, ret);
 }
 
 static int of_blob(struct doc id, uint32_t shards)
@@ -32,16 +26,14 @@ static int of_blob(struct doc id, uint32_t shards)
 }
 
 /* A file of a plan: a part of its uri is the plan's id. */
-static int of_uri(struct str uri, uint32_t shards)
+static bool id_in_uri(struct str uri, struct uuid *ret)
 {
-    int shard = SHARD_ANY;
+    bool found = false;
 
-    for (size_t i = 1; i + UUID_TEXT_LEN <= uri.len && shard == SHARD_ANY; i++) {
-        if (uri.ptr[i - 1] == '/') {
-            shard = of_id((struct str){uri.ptr + i, uri.len - i}, shards);
-        }
+    for (size_t i = 1; i + UUID_TEXT_LEN <= uri.len && !found; i++) {
+        found = uri.ptr[i - 1] == '/' && is_id((struct str){uri.ptr + i, uri.len - i}, ret);
     }
-    return shard;
+    return found;
 }
 
 static struct str text_at(struct doc body, const char *path)
@@ -121,23 +113,31 @@ struct str shard_key_of_request(struct str type, struct doc body, enum shard_key
     return key;
 }
 
+bool shard_id_of_request(struct str type, struct doc body, struct uuid *ret)
+{
+    if (has_no_shard(type) || str_is(type, "blob.get") || str_is(type, "plan.submit")) {
+        return false;
+    }
+    if (str_is(type, "artifact.read")) {
+        return id_in_uri(text_at(body, "uri"), ret);
+    }
+    return is_id(text_at(body, "planId"), ret) || is_id(text_at(body, "reviewId"), ret);
+}
+
 int shard_of_request(struct str type, struct doc body, uint32_t shards)
 {
     enum shard_key kind;
+    struct uuid id;
     int shard = SHARD_ANY;
 
     if (has_no_shard(type)) {
         return SHARD_ANY;
     }
-    if (str_is(type, "artifact.read")) {
-        return of_uri(text_at(body, "uri"), shards);
-    }
     if (str_is(type, "blob.get")) {
         return of_blob(doc_get(body, STR_LIT("blobId")), shards);
     }
-    if (!str_is(type, "plan.submit")) {
-        shard = of_id(text_at(body, "planId"), shards);
-        shard = shard == SHARD_ANY ? of_id(text_at(body, "reviewId"), shards) : shard;
+    if (shard_id_of_request(type, body, &id) && shard_of_id(id) < shards) {
+        shard = (int)shard_of_id(id);
     }
     if (shard == SHARD_ANY) {
         shard = of_key(shard_key_of_request(type, body, &kind), shards);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "protocol/base/str.h"
+#include "protocol/base/uuid.h"
 #include "protocol/wire/doc.h"
 
 enum {
@@ -22,6 +23,9 @@ enum {
  *   lists without one of these            ALL
  */
 int shard_of_request(struct str type, struct doc body, uint32_t shards);
+
+/* The id of the plan that the request is about, whatever shard it names; false: of none. */
+bool shard_id_of_request(struct str type, struct doc body, struct uuid *ret);
 
 /* What the key of a request is. RUNNING: a concurrency key. */
 enum shard_key {

@@ -310,6 +310,11 @@ uint32_t journal_maps(const struct journal *j, const uint32_t **ret)
     return j->maps_n;
 }
 
+bool journal_has_strays(const struct journal *j)
+{
+    return j->strays;
+}
+
 enum bt_code journal_key_is_at(struct journal *j, uint32_t shard, enum journal_key kind,
                                struct str key, bool *ret, struct bt_error *err)
 {

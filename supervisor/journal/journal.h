@@ -486,12 +486,21 @@ BT_MUST_CHECK enum bt_code journal_imports(struct journal *j, uint64_t *ret, uin
 
 /* ---- a fleet that has grown ----
  * A key that was used before its number of shards grew may live where the older number says. */
-enum journal_key { JOURNAL_KEY_SESSION, JOURNAL_KEY_CLIENT, JOURNAL_KEY_RUNNING, JOURNAL_KEY_NAME };
+enum journal_key {
+    JOURNAL_KEY_SESSION,
+    JOURNAL_KEY_CLIENT,
+    JOURNAL_KEY_RUNNING,
+    JOURNAL_KEY_NAME,
+    JOURNAL_KEY_PLAN /* the 16 bytes of its id */
+};
 /* The older numbers of shards, newest first, while anything from before is left; how many there
  * are. */
 uint32_t journal_maps(const struct journal *j, const uint32_t **ret);
+/* Whether shard 0 has plans whose ids do not name it: they came by an import while it was the only
+ * one. */
+bool journal_has_strays(const struct journal *j);
 /* Whether the shard has that session, a plan of that clientKey, an open plan with that
- * concurrencyKey (or these bytes in its document), or that schedule. */
+ * concurrencyKey (or these bytes in its document), that schedule, or that plan. */
 BT_MUST_CHECK enum bt_code journal_key_is_at(struct journal *j, uint32_t shard,
                                              enum journal_key kind, struct str key, bool *ret,
                                              struct bt_error *err);

@@ -170,6 +170,7 @@ struct journal {
     bool dead;
     struct journal_rewound rewound; /* lost_seq 0 = it was not, or an event reports it */
     uint32_t maps[JOURNAL_MAPS_MAX], maps_n;
+    bool strays; /* shard 0 has plans whose ids do not name it */
     char note[JOURNAL_NOTE_MAX];
     struct bt_error why;   /* why it is dead */
     journal_wait_fn waits; /* NULL: nobody is called */

@@ -6,11 +6,14 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 
 import pg
 import test_shards
-from harness import BIN, ROOT, main, until
-from test_fleet import Node, echo, setUpModule  # noqa: F401
+from harness import BIN, EXEC, ROOT, main, until
+from test_fleet import Node, echo, setUpModule, slow  # noqa: F401
+from test_shards import Member
+from test_transfer import bodies, seal
 
 sys.path.insert(0, str(ROOT / "agents" / "python"))
 import baton  # noqa: E402  (the path is set just above)
@@ -110,6 +113,78 @@ class Grows(Base):
         self.assertIn("from 2 to 64", self.fleet_verb("grow", "--shards", 65, code=2))
         self.assertIn("from 2 to 64", self.fleet_verb("grow", code=2))
 
+    def with_id_of(self, lines, plan, shard):
+        """An export whose plan has an id that names another shard."""
+        number = bytearray.fromhex(plan.replace("-", ""))
+        number[8], number[9] = number[8] & 0xC0 | shard >> 4, (shard & 15) << 4 | number[9] & 15
+        new = str(uuid.UUID(bytes=bytes(number))).upper()
+        return seal(bodies(lines.replace(plan, new))), new
+
+    def imported(self, into, *shards):
+        """Plans of a daemon without a fleet, whose ids name those shards."""
+        alone = self.daemon(config="agents:\n" + EXEC)
+        found = []
+        for shard in shards:
+            plan = alone.submit(echo("alone"))
+            self.assertEqual(alone.wait_plan(plan, 60)["status"], "completed")
+            lines, plan = self.with_id_of(alone.cli("export", plan), plan, shard)
+            (alone.work / "plan.jsonl").write_text(lines)
+            into.cli("import", alone.work / "plan.jsonl")
+            found.append(plan)
+        alone.stop()
+        return found
+
+    def test_a_fleet_of_one_shard_grows(self):
+        """Its daemons end, and are nodes when their service manager starts them again. Ids that name no shard of before are shard 0's."""
+        server = pg.Server(self)
+        self.url = server.url
+        self.fleet_verb("init")
+        one, two = Member(self, server, "one"), Member(self, server, "two")
+        two.state.mkdir(mode=0o700, exist_ok=True)
+        one.start()
+        shutil.copy(one.state / "token", two.state / "token")
+        two.wait_beside()
+        keys = {k: one.submit(echo(k), clientKey=k) for k in ["k%d" % n for n in range(8)]}
+        sessions = {s: one.submit(echo("first"), sessionId=s) for s in ["s%d" % n for n in range(8)]}
+        strays = self.imported(one, 700, 2, 0)
+        one.ask("schedule.put", name="nightly", cron="0 3 * * *", plan=echo("night"))
+        for plan in [*keys.values(), *sessions.values()]:
+            self.assertEqual(one.wait_plan(plan, 60)["status"], "completed")
+        held = one.submit(slow("held", 3), clientKey="held")
+        until(lambda: one.ask("plan.get", planId=held)["steps"][0].get("status") == "in_progress", 20, "it runs")
+        self.fleet_verb("grow", "--shards", 4)
+        self.assertEqual((one.process.wait(30), two.process.wait(30)), (75, 75), one.log() + two.log())
+        for node in (one, two):
+            node.start(agents=False)
+        until(lambda: [len(n.leads_shards()) for n in (one, two)] == [2, 2], 60, "each has its share\n" + one.log() + two.log())
+        until(lambda: all(s["control"] for n in (one, two) for s in n.map()), 30, "all know all")
+        self.assertEqual(two.wait_plan(held, 60)["status"], "completed")
+        for node in (one, two):
+            for key, plan in keys.items():
+                self.assertEqual(node.submit(echo(key), clientKey=key), plan)
+            for plan in strays:
+                self.assertEqual(json.loads(self.call(node, "plan.get", {"planId": plan}))["planId"], plan)
+                for shard in node.map():
+                    answer = node.ask_at(shard["control"], "plan.get", planId=plan)
+                    self.assertTrue(answer["ok"] if shard["shard"] == 0 else answer["error"]["details"]["shard"] == 0, answer)
+            for session, plan in sessions.items():
+                self.assertEqual(test_shards.shard_of(node.submit(echo("more"), sessionId=session)), 0, session)
+        for unknown in (700, 2, 0):  # no such plan: each shard says so, or names the one that may have it
+            _, plan = self.with_id_of("", strays[0], unknown)
+            plan = plan[:-4] + "0000"
+            done = subprocess.run([BIN / "client_call", one.state, "plan.get", json.dumps({"planId": plan})], capture_output=True, text=True)
+            self.assertIn("NOT_FOUND", done.stderr + done.stdout)
+        fresh = {k: two.submit(echo(k), clientKey=k) for k in ["n%d" % n for n in range(12)]}
+        self.assertEqual({k: test_shards.shard_of(p) for k, p in fresh.items()}, {k: hashed(k, 4) for k in fresh})
+        for plan in fresh.values():
+            self.assertEqual(one.wait_plan(plan, 60)["status"], "completed")
+        self.assertEqual([s["name"] for s in json.loads(self.call(one, "schedule.list", {}))["schedules"]], ["nightly"])
+        client = baton.Client(one.state)
+        self.addCleanup(client.close)
+        found = [p["planId"] for page in client.request_all("plan.list", limit=100) for p in page["plans"]]
+        self.assertEqual(len(found), len(set(found)))
+        self.assertFalse(set([*keys.values(), *sessions.values(), *fresh.values(), *strays, held]) - set(found))
+
     def call(self, node, type_, fields):
         return subprocess.run([BIN / "client_call", node.state, type_, json.dumps(fields)], capture_output=True, text=True, check=True).stdout
 
@@ -119,7 +194,6 @@ class Grows(Base):
         self.fleet_verb("init")
         self.assertIn("baton fleet init --shards 2", self.fleet_verb("grow", "--shards", 2, code=2))
         one = Node(self, server, "one").start()
-        self.assertIn("a fleet of one shard does not grow", self.fleet_verb("grow", "--shards", 2, code=2))
         self.assertEqual(one.wait_plan(one.submit(echo("on")))["status"], "completed")
         server.sql("UPDATE baton.fleet SET format = 2")
         self.assertIn("baton fleet finalize first", self.fleet_verb("grow", "--shards", 2, code=2))

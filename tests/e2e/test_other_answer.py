@@ -45,7 +45,7 @@ class OtherAnswer(unittest.TestCase):
     def connections(self):
         return len({id(pipe) for _, pipe, body in self.late.seen if body.get("type") == "plan.get"})
 
-    def test_libbaton(self):
+    def test_libbaton_takes_no_answer_to_another_request(self):
         def call():
             return subprocess.run([BIN / "client_call", self.state, "plan.get", json.dumps({"planId": PLAN})], capture_output=True, text=True, timeout=60)
         first = call()
@@ -55,7 +55,7 @@ class OtherAnswer(unittest.TestCase):
         ids = [body["id"] for body in self.late.of("plan.get")]
         self.assertTrue(all(ids), ids)
 
-    def test_python(self):
+    def test_python_takes_no_answer_to_another_request(self):
         client = baton.Client(self.state, patience=0)
         self.addCleanup(client.close)
         with self.assertRaisesRegex(baton.Error, "UNAVAILABLE: .*it answered another request"):
@@ -63,7 +63,7 @@ class OtherAnswer(unittest.TestCase):
         self.assertEqual(client.request("plan.get", planId=PLAN)["goal"], "right")
         self.assertEqual(self.connections(), 2)
 
-    def test_node(self):
+    def test_node_takes_no_answer_to_another_request(self):
         script = ("import { Client } from '%s';\nconst client = new Client({ state: '%s', patienceMs: -1 });\n"
                   "for (let n = 0; n < 2; n++) {\n  try { console.log((await client.request('plan.get', { planId: '%s' })).goal); }\n"
                   "  catch (e) { console.log(e.code, e.message); }\n}\nclient.close();\n") % (ROOT / "agents/node/baton.mjs", self.state, PLAN)

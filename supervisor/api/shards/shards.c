@@ -159,6 +159,27 @@ static enum bt_code find_older(struct engine *engine, const struct request *rq, 
     return code;
 }
 
+/* Of a fleet that grew from one shard: a plan that came to it by an import may have an id of
+ * elsewhere. It is where it was. */
+static enum bt_code find_stray(struct engine *engine, const struct request *rq, int *io_shard,
+                               struct bt_error *err)
+{
+    struct journal *journal = engine_journal(engine);
+    enum bt_code code;
+    bool found = false;
+    struct uuid id;
+
+    if (!journal_has_strays(journal) ||
+        !shard_id_of_request(rq->env.type, (struct doc){rq->reader.body, rq->reader.len}, &id) ||
+        shard_of_id(id) == 0) {
+        return BT_OK;
+    }
+    code = journal_key_is_at(journal, 0, JOURNAL_KEY_PLAN,
+                             (struct str){(const char *)id.b, sizeof id.b}, &found, err);
+    *io_shard = found ? 0 : *io_shard;
+    return code;
+}
+
 /* A plan is found by the shard that its id names, so it can live nowhere else. */
 static bool may_import(struct engine *engine, struct request *rq)
 {
@@ -202,6 +223,7 @@ bool shards_have(struct engine *engine, struct request *rq)
 {
     const struct engine_options *opt = engine_options(engine);
     struct bt_error err;
+    enum bt_code code;
     int shard;
 
     if (opt->shards < 2) {
@@ -212,7 +234,9 @@ bool shards_have(struct engine *engine, struct request *rq)
     }
     shard =
         shard_of_request(rq->env.type, (struct doc){rq->reader.body, rq->reader.len}, opt->shards);
-    if (shard >= 0 && find_older(engine, rq, &shard, &err) != BT_OK) {
+    code = find_stray(engine, rq, &shard, &err);
+    code = code == BT_OK && shard >= 0 ? find_older(engine, rq, &shard, &err) : code;
+    if (code != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return false;
     }

@@ -194,13 +194,6 @@ static enum bt_code check_growth(PGconn *conn, uint32_t want, int *ret_have, str
                        "is the most",
                        grown);
     }
-    if (*ret_have == 1) {
-        return err_set(err, BT_INVALID,
-                       "a fleet of one shard does not grow, its daemons are no nodes: make another "
-                       "database with baton fleet init --shards %" PRIu32
-                       ", and take the plans over with baton export and baton import",
-                       want);
-    }
     return BT_OK;
 }
 
@@ -282,6 +275,25 @@ static enum bt_code find_maps(struct pg_journal *p, uint32_t shards, struct bt_e
     return code;
 }
 
+/* While the fleet had one shard it may have got plans whose ids name no shard, or another one: by
+ * an import. Byte 8 and the high half of byte 9 are the 20th to 22nd character of an id. */
+static enum bt_code find_strays(struct pg_journal *p, struct bt_error *err)
+{
+    static const char sql[] =
+        "SELECT count(*) FROM (SELECT 1 FROM baton_s0.plans WHERE substr(id::text, 20, 3) !~ "
+        "'^[048c]00$' UNION ALL SELECT 1 FROM baton_s0.gone WHERE substr(id::text, 20, 3) !~ "
+        "'^[048c]00$' LIMIT 1) q";
+    const uint32_t n = p->sql.base.maps_n;
+    int64_t found = 0;
+    enum bt_code code = BT_OK;
+
+    if (n > 0 && p->sql.base.maps[n - 1] == 1) {
+        code = pg_number(p, sql, &found, err);
+    }
+    p->sql.base.strays = found > 0;
+    return code;
+}
+
 enum bt_code pg_find_maps(struct pg_journal *p, struct bt_error *err)
 {
     int64_t shards = 0;
@@ -289,14 +301,15 @@ enum bt_code pg_find_maps(struct pg_journal *p, struct bt_error *err)
     enum bt_code code = pg_number(p, "SELECT count(*) FROM baton.shards", &shards, err);
 
     p->there = (uint32_t)shards;
-    if (code == BT_OK && p->shards > 1 && (int64_t)p->shards != shards) {
+    if (code == BT_OK && p->shards > 0 && (int64_t)p->shards != shards) {
         return err_set(err, BT_IO,
                        "the fleet has grown: it has %" PRId64 " shards, and this "
                        "process was started for %" PRIu32,
                        shards, p->shards);
     }
     code = code == BT_OK ? pg_number(p, "SELECT count(*) FROM baton.maps", &maps, err) : code;
-    return code == BT_OK && maps > 0 ? find_maps(p, (uint32_t)shards, err) : code;
+    code = code == BT_OK && maps > 0 ? find_maps(p, (uint32_t)shards, err) : code;
+    return code == BT_OK ? find_strays(p, err) : code;
 }
 
 static void key_text(uint32_t shard, enum journal_key kind, const char *key, char *ret, size_t cap)
@@ -323,6 +336,13 @@ static void key_text(uint32_t shard, enum journal_key kind, const char *key, cha
                        ".plans p USING (ix) WHERE t.status IN ('pending', 'running', 'waiting') "
                        "AND position(%s IN p.doc) > 0 LIMIT 1) q",
                        shard, shard, key);
+        break;
+    case JOURNAL_KEY_PLAN:
+        (void)snprintf(ret, cap,
+                       "SELECT count(*) FROM (SELECT 1 FROM baton_s%" PRIu32
+                       ".plans WHERE id = encode(%s, 'hex')::uuid UNION ALL SELECT 1 FROM "
+                       "baton_s%" PRIu32 ".gone WHERE id = encode(%s, 'hex')::uuid) q",
+                       shard, key, shard, key);
         break;
     case JOURNAL_KEY_NAME:
     default:

@@ -89,6 +89,41 @@ static void a_request_is_for_the_shard_of_what_it_is_about(void **state)
     assert_int_equal(route("schedule.put", "{\"name\":\"nightly\"}", 8), of_key("nightly"));
 }
 
+static bool has_id(const char *type, const char *body, struct uuid *ret)
+{
+    struct buf doc;
+    bool found;
+
+    buf_init(&doc, 4096);
+    assert_int_equal(json_to_doc(str_from(body), NULL, &doc, NULL), BT_OK);
+    found = shard_id_of_request(str_from(type), doc_from_buf(&doc), ret);
+    buf_done(&doc);
+    return found;
+}
+
+/* Also one that names a shard that is not there: it may be known all the same. */
+static void the_id_that_a_request_is_about_is_found_whatever_it_names(void **state)
+{
+    const struct uuid plan = shard_put(uuid_new(), 1023);
+    char id[UUID_TEXT_LEN + 1];
+    char body[256];
+    struct uuid found;
+
+    (void)state;
+    uuid_format(plan, id);
+    (void)snprintf(body, sizeof body, "{\"planId\":\"%s\"}", id);
+    assert_true(has_id("plan.get", body, &found) && uuid_eq(found, plan));
+    assert_false(has_id("plan.submit", body, &found));
+    assert_false(has_id("step.query", body, &found));
+    (void)snprintf(body, sizeof body, "{\"reviewId\":\"%s/step/r1\"}", id);
+    assert_true(has_id("review.get", body, &found) && uuid_eq(found, plan));
+    (void)snprintf(body, sizeof body, "{\"uri\":\"file:///x/artifacts/%s/f.txt\"}", id);
+    assert_true(has_id("artifact.read", body, &found) && uuid_eq(found, plan));
+    (void)snprintf(body, sizeof body, "{\"planId\":\"%.35s\"}", id);
+    assert_false(has_id("plan.get", body, &found));
+    assert_false(has_id("plan.list", "{}", &found));
+}
+
 static void a_new_plan_goes_by_session_then_concurrency_key_then_client_key(void **state)
 {
     (void)state;
@@ -125,6 +160,7 @@ int main(void)
         cmocka_unit_test(an_id_keeps_the_shard_that_was_put_into_it_and_all_else),
         cmocka_unit_test(a_key_has_the_shard_that_is_written_down),
         cmocka_unit_test(a_request_is_for_the_shard_of_what_it_is_about),
+        cmocka_unit_test(the_id_that_a_request_is_about_is_found_whatever_it_names),
         cmocka_unit_test(a_new_plan_goes_by_session_then_concurrency_key_then_client_key),
         cmocka_unit_test(lists_are_for_all_and_what_agents_say_for_who_is_asked),
     };
