@@ -214,9 +214,9 @@ static enum bt_code grow(uint32_t shards, struct bt_error *err)
     return code;
 }
 
-static void add_plan_of_key(struct journal *j, const char *key)
+static void add_plan_of_id(struct journal *j, struct uuid id, const char *key)
 {
-    struct journal_plan p = {.plan_id = uuid_new(),
+    struct journal_plan p = {.plan_id = id,
                              .client_key = str_from(key),
                              .goal = STR_LIT("g"),
                              .doc = "d",
@@ -228,6 +228,52 @@ static void add_plan_of_key(struct journal *j, const char *key)
 
     assert_ok(journal_plan_add(j, &p, &ix, &err), err);
     commit(j);
+}
+
+static bool is_at_0(struct journal *j, struct uuid id)
+{
+    struct bt_error err;
+    bool found = false;
+
+    assert_ok(journal_key_is_at(j, 0, JOURNAL_KEY_PLAN,
+                                (struct str){(const char *)id.b, sizeof id.b}, &found, &err),
+              err);
+    return found;
+}
+
+/* A plan that was imported into the only shard has an id of elsewhere. */
+static void a_fleet_of_one_shard_grows_and_no_daemon_of_one_takes_it(void **state)
+{
+    const struct journal_options of_one = {.lease_ms = LEASE, .node = "one", .shards = 1};
+    const struct uuid stray = shard_put(uuid_new(), 2);
+    struct journal *j = NULL;
+    const uint32_t *maps;
+    struct bt_error err;
+
+    (void)state;
+    make(1);
+    assert_ok(journal_open(pg_server_url(), &of_one, &j, &err), err);
+    add_plan_of_id(j, shard_put(uuid_new(), 0), "key");
+    assert_false(journal_has_strays(j));
+    pg_server_run("UPDATE baton.shards SET backend = 0", NULL, 0); /* it is not ended: the fence */
+    assert_ok(grow(SHARDS, &err), err);
+    add_event(j, 0, 0, "late");
+    assert_int_equal(journal_commit(j, &err), BT_IO);
+    journal_close(j);
+    assert_int_equal(journal_open(pg_server_url(), &of_one, &j, &err), BT_IO);
+    assert_non_null(strstr(err.msg, "the fleet has grown: it has 4 shards"));
+    pg_server_run("UPDATE baton.shards SET lease_until = clock_timestamp()", NULL, 0);
+    j = lead(0, "one");
+    assert_int_equal(journal_maps(j, &maps), 1);
+    assert_int_equal(maps[0], 1);
+    assert_false(journal_has_strays(j)); /* nobody asks about ids */
+    add_plan_of_id(j, stray, "stray");
+    journal_close(j);
+    j = lead(1, "one");
+    assert_true(journal_has_strays(j));
+    assert_true(is_at_0(j, stray));
+    assert_false(is_at_0(j, shard_put(uuid_new(), 2)));
+    journal_close(j);
 }
 
 static void a_fleet_that_grows_fences_its_leaders_and_finds_keys_of_before(void **state)
@@ -243,7 +289,7 @@ static void a_fleet_that_grows_fences_its_leaders_and_finds_keys_of_before(void 
     assert_int_equal(grow(8, &err), BT_CONFLICT); /* nobody has led: init */
     alive("one");
     one = lead(3, "one");
-    add_plan_of_key(one, "key");
+    add_plan_of_id(one, uuid_new(), "key");
     assert_int_equal(journal_maps(one, &maps), 0);
     pg_server_run("UPDATE baton.shards SET backend = 0", NULL, 0); /* it is not ended: the fence */
     assert_int_equal(grow(SHARDS, &err), BT_INVALID);
@@ -307,6 +353,7 @@ int main(void)
             a_shard_moves_to_the_node_that_is_named_and_its_leader_stores_nothing_more),
         cmocka_unit_test(a_node_that_drains_leaves_shards_to_others),
         cmocka_unit_test(a_fleet_that_grows_fences_its_leaders_and_finds_keys_of_before),
+        cmocka_unit_test(a_fleet_of_one_shard_grows_and_no_daemon_of_one_takes_it),
         cmocka_unit_test(the_format_rises_when_all_that_live_know_it),
     };
 
