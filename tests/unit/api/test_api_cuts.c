@@ -149,6 +149,58 @@ static void a_list_of_agents_leaves_the_skills_out_when_they_do_not_fit(void **s
     house_close(w.h);
 }
 
+/* A plan with n reviews, each with a task and parameters of so many bytes. */
+static void submit_reviews(int n, size_t task, size_t parameters)
+{
+    char *words = long_text(task);
+    char *value = long_text(parameters);
+    struct buf steps;
+
+    buf_init(&steps, LIMIT_STEP_BYTES);
+    for (int i = 0; i < n; i++) {
+        buf_printf(&steps,
+                   "%s{'stepId':'s%d','agentId':'calc','skill':'do','task':'%s','dependsOn':[],"
+                   "'requiresApproval':true,'parameters':{'p':'%s'}}",
+                   i > 0 ? "," : "", i, words, value);
+    }
+    (void)house_submit(w.h, "'plan':{'goal':'g','policy':{'maxConcurrency':100},'steps':[%s]}",
+                       buf_cstr(&steps));
+    buf_done(&steps);
+    free(value);
+    free(words);
+}
+
+/* First the parameters go, which review.get shows; then half of the reviews, and half of those. */
+static void a_list_of_reviews_loses_its_details_first_and_then_its_end(void **state)
+{
+    const char *answer;
+
+    (void)state;
+    w.h = house_open();
+    house_join(w.h, "calc", 1);
+    for (int i = 0; i < 4; i++) {
+        submit_reviews(15, 10, 60000);
+    }
+    answer = house_ok(w.h, "review.list", " "); /* 3.6 MB of 4 MiB */
+    house_says(w.h, answer, "reviews.#=60; truncated=-; reviews.59.parametersLen=-");
+    for (int i = 0; i < 2; i++) {
+        submit_reviews(15, 10, 60000);
+    }
+    answer = house_ok(w.h, "review.list", " ");
+    house_says(w.h, answer,
+               "reviews.#=90; truncated=-; reviews.0.parameters=-; reviews.0.parametersLen=*;"
+               " reviews.89.parameters=-; reviews.89.parametersLen=*");
+    house_close(w.h);
+    w.h = house_open();
+    house_join(w.h, "calc", 1);
+    for (int i = 0; i < 5; i++) {
+        submit_reviews(60, TASK - 10, 10); /* 256 with their task, which is the prompt, too */
+    }
+    answer = house_ok(w.h, "review.list", " ");
+    house_says(w.h, answer, "reviews.#=150; truncated=true; reviews.149.task=*");
+    house_close(w.h);
+}
+
 static void figures_of_a_plan_have_all_of_its_steps(void **state)
 {
     (void)state;
@@ -163,6 +215,7 @@ int main(void)
         cmocka_unit_test(a_plan_is_shown_with_half_of_its_steps_and_the_rest_is_asked_for),
         cmocka_unit_test(a_result_has_half_of_its_steps_when_all_do_not_fit),
         cmocka_unit_test(a_list_of_agents_leaves_the_skills_out_when_they_do_not_fit),
+        cmocka_unit_test(a_list_of_reviews_loses_its_details_first_and_then_its_end),
         cmocka_unit_test(figures_of_a_plan_have_all_of_its_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
