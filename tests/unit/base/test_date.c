@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/support/cmocka.h"
 
@@ -126,6 +128,24 @@ static void hours_minutes_and_seconds_have_an_end(void **state)
     refused("1969-12-31T23:59:59-01:00");
 }
 
+/* Each prefix lies at the end of memory. */
+static void nothing_behind_a_text_is_read(void **state)
+{
+    static const char good[] = "2026-11-24T18:00:00.250+01:00";
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *at = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    msec ret;
+
+    (void)state;
+    assert_ptr_not_equal(at, MAP_FAILED);
+    assert_int_equal(mprotect(at + page, page, PROT_NONE), 0);
+    for (size_t n = 0; n < sizeof good; n++) {
+        memcpy(at + page - n, good, n);
+        assert_int_equal(date_read((struct str){at + page - n, n}, &ret), n == sizeof good - 1);
+    }
+    assert_int_equal(munmap(at, 2 * page), 0);
+}
+
 static void each_character_has_its_place(void **state)
 {
     static const char good[] = "2026-11-24T18:00:00Z";
@@ -155,6 +175,7 @@ int main(void)
         cmocka_unit_test(an_offset_is_taken_off),
         cmocka_unit_test(digits_of_a_second_count_to_the_third),
         cmocka_unit_test(hours_minutes_and_seconds_have_an_end),
+        cmocka_unit_test(nothing_behind_a_text_is_read),
         cmocka_unit_test(each_character_has_its_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
