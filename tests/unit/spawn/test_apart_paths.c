@@ -23,6 +23,7 @@ static struct {
         uint64_t access, port;
     } rules[RULES_MAX];
     size_t rules_n, fail_at; /* from 1; 0 = none */
+    bool is_full;            /* it makes no ruleset */
 } kernel;
 
 static char root[64], state[96];
@@ -64,6 +65,8 @@ long __wrap_syscall(long number, ...)
         const size_t n = va_arg(args, size_t);
         if (attr == NULL) {
             ret = kernel.abi;
+        } else if (kernel.is_full) {
+            errno = EMFILE;
         } else {
             kernel.attr_bytes = n;
             kernel.fs = attr[0];
@@ -281,6 +284,24 @@ static void no_path_may_have_to_do_with_the_state_directory(void **unused)
     assert_true(apart_spares_state(list, state_fd, why));
 }
 
+static void a_kernel_that_makes_no_ruleset_is_said(void **unused)
+{
+    (void)unused;
+    kernel.is_full = true;
+    assert_false(makes(true, false, nothing, "sh"));
+    assert_string_equal(why, "paths: landlock: Too many open files");
+    assert_false(makes(false, true, nothing, "sh"));
+    assert_string_equal(why, "network: landlock: Too many open files");
+}
+
+/* What lies in the root is of no directory but that: all of it would be open. */
+static void a_program_in_the_root_is_refused(void **unused)
+{
+    (void)unused;
+    assert_false(makes(true, false, nothing, "/tmp"));
+    assert_string_equal(why, "paths: / has to do with the state directory");
+}
+
 static void a_rule_that_the_kernel_refuses_ends_it(void **unused)
 {
     static const char *const list[] = {"port=4711", "port=65535", NULL};
@@ -321,6 +342,8 @@ int main(void)
         RULE(paths_have_the_rights_of_their_entry),
         RULE(a_program_has_its_directory_and_that_of_its_file),
         RULE(no_path_may_have_to_do_with_the_state_directory),
+        RULE(a_kernel_that_makes_no_ruleset_is_said),
+        RULE(a_program_in_the_root_is_refused),
         RULE(a_rule_that_the_kernel_refuses_ends_it),
         RULE(an_agent_reads_its_own_process),
     };
