@@ -289,8 +289,9 @@ class Mutant:
 
         began = time.monotonic()
         before = os.times()
+        # The shell stays the first process: it takes the ends of those whose parents have ended.
         with open(os.path.join(self.dir, "out"), "w+b") as out:
-            p = subprocess.Popen([*self.jail, "nice", "sh", "-c", "\n".join(["set -e", *binds, 'exec "$@"']), "sh", *command],
+            p = subprocess.Popen([*self.jail, "nice", "sh", "-c", "\n".join(["set -e", *binds, '"$@"', "exit 0"]), "sh", *command],
                                  cwd=test["cwd"], env=dict(os.environ, **test["env"]), stdin=subprocess.DEVNULL, stdout=out,
                                  stderr=subprocess.STDOUT, preexec_fn=limits, start_new_session=True)
             status = self.wait(p, began + WALL_SECONDS)
