@@ -540,7 +540,7 @@ def main():
         for _, build, tests in stages:
             programs = {t["program"] for t in tests if t["program"]}
             scripts = any(not t["program"] for t in tests)
-            helpers = {q for q in build.links if re.search(r"(_agent|_peer)$", q)} if any("edge" in t["name"] or "sdk" in t["name"] for t in tests) else set()
+            helpers = {"hide.so", *(q for q in build.links if re.search(r"(_agent|_peer)$", q))} if any("edge" in t["name"] or "sdk" in t["name"] for t in tests) else set()
             build.ninja(sorted(programs | helpers | ({q for q in build.links if q.startswith("bin/") and "bench" not in q} if scripts else set())), args.jobs)
         judges[room] = Judge(stages, isolation())
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
