@@ -318,6 +318,45 @@ static void a_link_is_replaced_and_not_followed(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
+/* text, else data as JSON, else what the step before has made. */
+static void what_is_written_comes_from_a_parameter_or_from_the_step_before(void **state)
+{
+    struct bt_step *step;
+
+    (void)state;
+    steps_expect(tree_run(files_write, "{\"path\":\"data.json\",\"data\":{\"a\":[1]}}"),
+                 "\"path\":\"data.json\"");
+    assert_non_null(strstr(tree_get("out/data.json"), "\"a\""));
+    step = steps_make(
+        "write", "{\"parameters\":{\"path\":\"before.txt\"},\"context\":{\"dependencies\":[{"
+                 "\"stepId\":\"a\",\"agentId\":\"x\",\"result\":{\"text\":\"made before\"}}]}}");
+    steps_expect(steps_run(step, files_write, tree_files), "\"bytes\":11");
+    assert_string_equal(tree_get("out/before.txt"), "made before");
+    tree_fails(tree_run(files_write, "{\"path\":\"none.txt\"}"), "VALIDATION_ERROR",
+               "give text or data, or let a step before this one make it");
+    assert_null(tree_get("out/none.txt"));
+}
+
+static void a_pattern_that_backtracks_names_its_line(void **state)
+{
+    char json[2048];
+
+    (void)state;
+    tree_text("in/redos",
+              "fine\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\n");
+    tree_fails(tree_run(files_csv, "{\"path\":\"redos\",\"pattern\":\"^(?<x>(a+)+)$\"}"),
+               "VALIDATION_ERROR", "line 2: the pattern backtracks too much");
+    (void)snprintf(json, sizeof json, "{\"text\":\"a\\n1\",\"columns\":[\"a\"");
+    for (int i = 1; i < 257; i++) {
+        (void)snprintf(json + strlen(json), sizeof json - strlen(json), ",\"a\"");
+    }
+    (void)snprintf(json + strlen(json), sizeof json - strlen(json), "]}");
+    tree_fails(tree_run(files_csv, json), "VALIDATION_ERROR",
+               "columns: expected a list of at most 256 names");
+    tree_fails(tree_run(files_csv, "{\"text\":\"a\\n1\",\"columns\":[\"a\",\"a\"]}"),
+               "VALIDATION_ERROR", "columns: 'a' is named twice");
+}
+
 static void directories_are_made_only_when_asked_for(void **state)
 {
     (void)state;
@@ -469,6 +508,8 @@ int main(void)
         cmocka_unit_test(a_text_is_written_whole_and_again),
         cmocka_unit_test(nothing_is_written_outside_of_the_write_roots),
         cmocka_unit_test(a_link_is_replaced_and_not_followed),
+        cmocka_unit_test(what_is_written_comes_from_a_parameter_or_from_the_step_before),
+        cmocka_unit_test(a_pattern_that_backtracks_names_its_line),
         cmocka_unit_test(directories_are_made_only_when_asked_for),
         cmocka_unit_test(a_replaced_file_keeps_its_mode),
         cmocka_unit_test(new_contents_get_no_setuid_or_setgid_bit),

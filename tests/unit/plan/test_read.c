@@ -354,9 +354,26 @@ static void the_most_steps_at_once_warn_of_a_chain_and_not_of_a_body(void **stat
     assert_non_null(strstr(problem_of(b, 0), "no step has dependsOn"));
 }
 
+/* In the task, in a parameter that is a text, and in a condition. */
+static void words_of_a_loop_are_known_inside_it_only(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    assert_string_equal(refused_step(b, "'parameters':{'n':7,'x':'{{item}}'}"),
+                        "bad_template a parameters: {{item}} is known only inside a step with "
+                        "forEach");
+    assert_string_equal(refused_step(b, "'parameters':{'x':'{{previous}}'}"),
+                        "bad_template a parameters: {{previous}} is known only inside a step with "
+                        "repeat");
+    assert_string_equal(refused_step(b, "'when':{'item':1}"),
+                        "bad_template a when: item: item and index are known inside forEach, "
+                        "iteration and previous inside repeat");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        RULE(words_of_a_loop_are_known_inside_it_only),
         RULE(a_chain_is_read_with_every_default),
         RULE(a_dependency_field_anywhere_makes_a_dag),
         RULE(policy_is_read_for_plan_and_step),

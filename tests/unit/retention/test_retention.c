@@ -224,6 +224,7 @@ static void jobs_go_with_their_plan_and_alone_without_one(void **state)
     struct uuid job;
     struct uuid lonely;
     struct uuid foreign;
+    struct uuid plain;
 
     (void)state;
     open_world(&w, &opt);
@@ -232,8 +233,11 @@ static void jobs_go_with_their_plan_and_alone_without_one(void **state)
     job = add(&w, "completed", START - 3, "planning", of);
     lonely = add(&w, "completed", START - 3, "planning", "s1");
     foreign = add(&w, "failed", START - 3, "planning", "s1");
+    plain =
+        add(&w, "completed", START - 2, "", ""); /* no job: whose job came before it is not its */
     run_at(&w, START + 4000);
     assert_true(has(&w, job));
+    assert_false(has(&w, plain));
     assert_false(has(&w, lonely));
     assert_true(has(&w, foreign));
     run_at(&w, START + 5000);
@@ -285,6 +289,8 @@ static void a_plan_that_is_deleted_takes_all_inside_it_along(void **state)
     struct uuid others[5];
     struct uuid plan;
     struct uuid other;
+    struct uuid lonely;
+    char of[UUID_TEXT_LEN + 1];
     struct world w;
     struct bt_error err;
     uint32_t jobs;
@@ -293,6 +299,8 @@ static void a_plan_that_is_deleted_takes_all_inside_it_along(void **state)
     open_world(&w, &opt);
     plan = add_nest(&w, START, inside);
     other = add_nest(&w, START, others);
+    uuid_format(uuid_new(), of); /* a plan that is not there any more */
+    lonely = add(&w, "completed", START, "child", of);
     assert_ok(journal_plan_by_id(w.journal, plan, &p, &err), err);
     w.open = inside[4];
     assert_int_equal(retention_delete(w.retention, &p, STR_LIT("x"), 1, &jobs, &err), BT_BUSY);
@@ -304,7 +312,26 @@ static void a_plan_that_is_deleted_takes_all_inside_it_along(void **state)
         assert_true(has(&w, others[i]));
     }
     assert_false(has(&w, plan));
-    assert_true(has(&w, other));
+    assert_true(has(&w, other) && has(&w, lonely));
+    close_world(&w);
+}
+
+static void a_plan_that_has_not_ended_is_not_deleted(void **state)
+{
+    const struct retention_options opt = {0};
+    const struct uuid none = {{0}};
+    struct journal_plan p;
+    struct bt_error err;
+    struct world w;
+    uint32_t jobs;
+
+    (void)state;
+    open_world(&w, &opt);
+    w.open = none;
+    assert_ok(journal_plan_by_id(w.journal, add(&w, "running", 0, "", ""), &p, &err), err);
+    assert_int_equal(retention_delete(w.retention, &p, STR_LIT("x"), 1, &jobs, &err), BT_CONFLICT);
+    assert_string_equal(err.msg, "the plan has not ended; cancel it first");
+    assert_int_equal(w.deleted, 0);
     close_world(&w);
 }
 
@@ -748,6 +775,7 @@ int main(void)
         cmocka_unit_test(jobs_go_with_their_plan_and_alone_without_one),
         cmocka_unit_test(plans_inside_a_plan_live_as_long_as_it_and_no_longer),
         cmocka_unit_test(a_plan_that_is_deleted_takes_all_inside_it_along),
+        cmocka_unit_test(a_plan_that_has_not_ended_is_not_deleted),
         cmocka_unit_test(many_plans_inside_one_go_in_several_slices_and_it_goes_last),
         cmocka_unit_test(the_size_takes_no_plan_from_within_another),
         cmocka_unit_test(the_oldest_plans_go_when_the_journal_is_too_big),
