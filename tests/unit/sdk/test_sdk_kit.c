@@ -2,9 +2,11 @@
  * program's arguments. */
 #include "tests/support/cmocka.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cjson/cJSON.h>
 
@@ -293,6 +295,45 @@ static void a_path_is_walked_by_its_names(void **state)
     assert_string_equal(rest, "");
 }
 
+static void a_path_is_opened_below_its_roots_alone(void **state)
+{
+    static char longest[CONFINE_PATH_MAX + 2];
+    char root[] = "/tmp/baton-confine-XXXXXX";
+    char file[64];
+    struct confine c = {.n = 0};
+    struct bt_error err;
+    struct stat st;
+    int fd = -1;
+
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    (void)snprintf(file, sizeof file, "%s/file", root);
+    fd = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(confine_add(&c, root, &err), BT_OK);
+    assert_int_equal(confine_open(&c, STR_LIT("file"), CONFINE_FILE, &fd, &st, &err), BT_OK);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(confine_open(&c, str_from(file), CONFINE_FILE, &fd, &st, &err), BT_OK);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(confine_open(&c, STR_LIT("file"), CONFINE_DIR, &fd, &st, &err), BT_INVALID);
+    assert_int_equal(confine_open(&c, STR_LIT("none"), CONFINE_FILE, &fd, &st, &err), BT_NOT_FOUND);
+    assert_int_equal(confine_open(&c, STR_LIT("/etc/passwd"), CONFINE_FILE, &fd, &st, &err),
+                     BT_UNAUTHORIZED);
+    assert_int_equal(confine_open(&c, STR_LIT(""), CONFINE_FILE, &fd, &st, &err), BT_INVALID);
+    assert_string_equal(err.msg, "path: expected 1 to 4095 bytes, got 0");
+    assert_int_equal(confine_open(&c, STR_LIT("fi\x1f"), CONFINE_FILE, &fd, &st, &err), BT_INVALID);
+    assert_string_equal(err.msg, "path: byte 3 is a control character");
+    memset(longest, '/', sizeof longest);
+    assert_int_equal(
+        confine_open(&c, (struct str){longest, CONFINE_PATH_MAX + 1}, CONFINE_DIR, &fd, &st, &err),
+        BT_INVALID);
+    assert_string_equal(err.msg, "path: expected 1 to 4095 bytes, got 4096");
+    confine_done(&c);
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(rmdir(root), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +348,7 @@ int main(void)
         cmocka_unit_test(wrong_arguments_are_named),
         cmocka_unit_test(an_argument_wins_over_the_environment),
         cmocka_unit_test(a_path_is_walked_by_its_names),
+        cmocka_unit_test(a_path_is_opened_below_its_roots_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -320,6 +320,11 @@ static void needs_and_handoffs_have_their_form(void **state)
     s = make("{}");
     bt_step_handoff(s, "sql", "it is %s", "theirs");
     expect(s, "\"handoff\":{\"toAgentId\":\"sql\",\"reason\":\"it is theirs\"}");
+    for (int more = 0; more < 2; more++) { /* a reason has 2048 bytes at most */
+        s = make("{}");
+        bt_step_handoff(s, "sql", "%*s", 2048 + more, "x");
+        expect(s, more ? " \"}" : "x\"}");
+    }
 }
 
 static void calls_have_their_form_and_a_turn_has_a_cap(void **state)
