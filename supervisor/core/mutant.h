@@ -151,6 +151,9 @@ enum mutant {
     MUTANT_MOVE_UNFENCED,            /* pg 137: a shard that moves keeps its epoch */
     MUTANT_MOVE_FOR_ANYBODY,         /* pg 138: whoever comes first takes a shard that moves */
     MUTANT_BLOBS_OF_NO_SHARD,        /* pg 139: the ids of blobs of all shards begin at 1 */
+    MUTANT_GATHER_COMMIT_HELD = 140, /* 140: a commit's last frame is held, not written */
+    MUTANT_GATHER_ERROR_LOST,        /* 141: the write of held frames fails, and nobody is told */
+    MUTANT_GATHER_READ_BEHIND,       /* 142: a read of held frames gives what was there before */
     MUTANT_LATE_ANSWERS_TAKEN = 150, /* pg 150: late answers are those of what is asked next */
     MUTANT_COUNT
 };

@@ -7,6 +7,7 @@
 
 #include "protocol/base/assert.h"
 #include "protocol/base/log.h"
+#include "supervisor/journal/log/sqlite_gather.h"
 #include "supervisor/journal/sqlite_internal.h"
 
 static const char *const STATEMENTS[SQL_COUNT] = {
@@ -296,6 +297,7 @@ static enum bt_code sqlite_commit(struct journal *j, struct bt_error *err)
     if (code != BT_OK) {
         return code;
     }
+    ASSERT(!sqlite_gather_holds(s->db));
     s->sql.committed = s->sql.now;
     copy_log_when_due(s, s->sql.batch_bytes > LARGE_BATCH_BYTES);
     s->sql.batch_bytes = 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "protocol/base/log.h"
+#include "supervisor/journal/log/sqlite_gather.h"
 #include "supervisor/journal/sqlite_internal.h"
 
 enum { ADOPT_BATCH = 100 };
@@ -133,7 +134,8 @@ enum bt_code sqlite_number(sqlite3 *db, const char *sql, int64_t *ret, struct bt
 enum bt_code sqlite_connect(const char *path, sqlite3 **ret, struct bt_error *err)
 {
     enum bt_code code;
-    int rc = sqlite3_open_v2(path, ret, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    int rc = sqlite3_open_v2(path, ret, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+                             sqlite_gather_vfs());
 
     if (rc != SQLITE_OK) {
         if (*ret == NULL) {

@@ -13,7 +13,7 @@ if [ "${1:-}" = --all ]; then
     all=yes
     shift
 fi
-units=$(find tests/unit/core tests/unit/schedule tests/unit/api/test_api_reads.c -name 'test_*.c' | sed 's#.*/##; s/\.c$//' | sort)
+units=$(find tests/unit/core tests/unit/schedule tests/unit/api/test_api_reads.c tests/unit/journal/journal_gather.c \( -name 'test_*.c' -o -name journal_gather.c \) | sed 's#.*/##; s/\.c$//' | sort)
 
 mkdir -p "$(dirname "$build")"
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O1 -DBATON_MUTANTS=ON \
