@@ -205,6 +205,8 @@ struct peer_watch {
     uint32_t seen_n, seen_cap;
     uint32_t *by_port; /* the first of each list: index + 1; 0 = none */
     uint32_t round;
+    bool news;             /* the next round looks at all descriptors */
+    msec all_at;           /* when one does in any case */
     uint32_t shut, logged; /* connections, so far */
     const char *why;       /* the last one */
     msec log_at;           /* when the log may have its next line */

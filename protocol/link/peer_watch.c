@@ -6,6 +6,10 @@
  *
  * A connection that is over a bound is shut down, not closed: nng sees its peer hang up, which is
  * safe at any moment (N1). The helper thread runs the rounds.
+ *
+ * To find new connections it looks at all descriptors of the process: 2 us each, once a second. The
+ * fast rounds between look at the known ones alone, unless the last look has found new ones, one
+ * was shut, or a peer has asked something whose descriptor is not known.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -101,18 +105,20 @@ static struct peer *find_or_add(struct peer_watch *w, const struct peer_key *key
     }
     p = &w->peers[w->n];
     *p = (struct peer){.key = *key, .active = now, .round = w->round, .fd = -1};
+    w->news = true;
     list(w, w->n++);
     return p;
 }
 
-/* Those that this round did not see have gone. */
-static void drop_gone(struct peer_watch *w)
+/* Those that this round did not see have gone; one of the known alone saw none without a
+ * descriptor. */
+static void drop_gone(struct peer_watch *w, bool all)
 {
     uint32_t kept = 0;
 
     memset(w->by_port, 0, PORTS * sizeof *w->by_port);
     for (uint32_t i = 0; i < w->n; i++) {
-        if (w->peers[i].round == w->round) {
+        if (w->peers[i].round == w->round || (!all && w->peers[i].fd < 0)) {
             w->peers[kept] = w->peers[i];
             list(w, kept++);
         }
@@ -141,22 +147,48 @@ void peer_watch_took(struct peer_watch *w, nng_msg *msg)
 
 /* ---- a round ---- */
 
-/* One descriptor of the process: a connection of this listener? */
-static bool look_at(const struct peer_watch *w, int fd, struct peer_seen *ret)
+/* The peer of a connection, and what came of it. */
+static bool look_at_peer(int fd, struct peer_seen *ret)
 {
-    struct sockaddr_storage own = {.ss_family = AF_UNSPEC};
-    socklen_t len = sizeof own;
     struct tcp_info info = {.tcpi_bytes_received = 0};
     socklen_t info_len = sizeof info;
 
-    if (getsockname(fd, (struct sockaddr *)&own, &len) != 0 ||
-        peer_key_of_address(&own).port != w->port ||
-        getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &info_len) != 0) {
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &info_len) != 0) {
         return false;
     }
     *ret = (struct peer_seen){
         .key = peer_key_of_fd(fd), .received = info.tcpi_bytes_received, .fd = fd};
     return ret->key.port != 0;
+}
+
+/* One descriptor of the process: a connection of this listener? */
+static bool look_at(const struct peer_watch *w, int fd, struct peer_seen *ret)
+{
+    struct sockaddr_storage own = {.ss_family = AF_UNSPEC};
+    socklen_t len = sizeof own;
+
+    return getsockname(fd, (struct sockaddr *)&own, &len) == 0 &&
+           peer_key_of_address(&own).port == w->port && look_at_peer(fd, ret);
+}
+
+static bool seen_has_room(struct peer_watch *w, uint32_t n)
+{
+    uint32_t cap = w->seen_cap == 0 ? 64 : w->seen_cap;
+    struct peer_seen *at;
+
+    if (n <= w->seen_cap) {
+        return true;
+    }
+    while (cap < n) {
+        cap *= 2;
+    }
+    at = realloc(w->seen, cap * sizeof *at);
+    if (at == NULL) {
+        return false;
+    }
+    w->seen = at;
+    w->seen_cap = cap;
+    return true;
 }
 
 /* Without the lock: the owner thread does not wait for a thousand system calls. False: out of
@@ -169,13 +201,7 @@ static bool look_at_all(struct peer_watch *w)
 
     w->seen_n = 0;
     while (ok && (e = readdir(dir)) != NULL) {
-        if (w->seen_n == w->seen_cap) {
-            const uint32_t cap = w->seen_cap == 0 ? 64 : w->seen_cap * 2;
-            struct peer_seen *at = realloc(w->seen, cap * sizeof *at);
-            ok = at != NULL;
-            w->seen = ok ? at : w->seen;
-            w->seen_cap = ok ? cap : w->seen_cap;
-        }
+        ok = seen_has_room(w, w->seen_n + 1);
         if (ok && e->d_name[0] != '.') {
             w->seen_n += look_at(w, (int)strtol(e->d_name, NULL, 10), &w->seen[w->seen_n]);
         }
@@ -186,9 +212,45 @@ static bool look_at_all(struct peer_watch *w)
     return ok;
 }
 
-static void merge(struct peer_watch *w, msec now)
+/* The same of those that are known: a number may be another connection's by now. */
+static bool look_at_known(struct peer_watch *w)
+{
+    uint32_t n;
+    bool ok;
+
+    (void)pthread_mutex_lock(&w->mutex);
+    n = w->n;
+    ok = seen_has_room(w, n);
+    for (uint32_t i = 0; ok && i < n; i++) {
+        w->seen[i] = (struct peer_seen){.key = w->peers[i].key, .fd = w->peers[i].fd};
+    }
+    (void)pthread_mutex_unlock(&w->mutex);
+    w->seen_n = 0;
+    for (uint32_t i = 0; ok && i < n; i++) {
+        struct peer_seen now;
+        if (look_at_peer(w->seen[i].fd, &now) && peer_key_eq(&now.key, &w->seen[i].key)) {
+            w->seen[w->seen_n++] = now;
+        }
+    }
+    return ok;
+}
+
+/* Whether this round has to find new connections. */
+static bool needs_all(struct peer_watch *w, msec now)
+{
+    bool all;
+
+    (void)pthread_mutex_lock(&w->mutex);
+    all = w->news || w->n <= FEW_PEERS || now >= w->all_at;
+    w->news = all ? false : w->news;
+    (void)pthread_mutex_unlock(&w->mutex);
+    return all;
+}
+
+static void merge(struct peer_watch *w, bool all, msec now)
 {
     w->round++;
+    w->all_at = all ? now + SLOW_ROUND_MS : w->all_at;
     for (uint32_t i = 0; i < w->seen_n; i++) {
         struct peer *p = find_or_add(w, &w->seen[i].key, now);
         if (p != NULL) {
@@ -197,7 +259,7 @@ static void merge(struct peer_watch *w, msec now)
             p->received = w->seen[i].received;
         }
     }
-    drop_gone(w);
+    drop_gone(w, all);
 }
 
 static uint64_t unfinished(const struct peer *p)
@@ -224,6 +286,7 @@ static void shut(struct peer_watch *w, struct peer *p, const char *why)
     }
     p->fd = -1;
     p->received = 0;
+    w->news = true;
 }
 
 void peer_watch_end(struct peer_watch *w, nng_pipe pipe)
@@ -458,12 +521,13 @@ static msec watch_run(struct helper_task *task)
     struct peer_watch *w = CONTAINER_OF(task, struct peer_watch, task);
     const msec now = clock_mono_ms();
     const bool idle = w->is_idle == NULL || w->is_idle(w->of);
+    const bool all = needs_all(w, now);
+    const bool ok = all ? look_at_all(w) : look_at_known(w);
     msec next;
 
-    const bool ok = look_at_all(w);
     (void)pthread_mutex_lock(&w->mutex);
     if (ok) {
-        merge(w, now);
+        merge(w, all, now);
     }
     if (!w->tls) {
         judge_users(w);

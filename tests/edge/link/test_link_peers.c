@@ -306,6 +306,40 @@ static void request_that_waits_for_a_context_is_not_judged(void **state)
     link_free(l);
 }
 
+/* Between looks at all descriptors a round looks at the known ones alone. */
+static void beside_many_quiet_connections_old_and_new_ones_are_judged(void **state)
+{
+    (void)state;
+    struct link *l = fixture_link();
+    struct link_server *s = bounded(l, 1000, 1u << 30, UNFINISHED_MS);
+    int fds[MANY];
+
+    for (uint32_t i = 0; i < MANY; i++) {
+        struct link_event ev;
+        fds[i] = stranger(link_server_url(s));
+        begin_frame(fds[i], 4 + 100, 100);
+        ev = fixture_expect(l, LINK_REQUEST);
+        assert_true(link_answer(s, ev.request, "", 0));
+        link_msg_free(ev.msg);
+    }
+    assert_gone(l, fds, MANY, 0); /* all of them are known, and quiet */
+    (void)close(fds[0]);
+    fds[0] = stranger(link_server_url(s)); /* with the number of one that has gone */
+    begin_frame(fds[0], FRAME, 1000);
+    begin_frame(fds[1], FRAME, 1000); /* known */
+    await_gone(l, fds, MANY, 2);
+    assert_gone(l, fds, MANY, 2);
+    assert_true(hung_up(fds[0]) && hung_up(fds[1]));
+    begin_frame(fds[2], 4 + 100, 100);
+    {
+        struct link_event ev = fixture_expect(l, LINK_REQUEST);
+        assert_true(link_answer(s, ev.request, "", 0));
+        link_msg_free(ev.msg);
+    }
+    close_all(fds, MANY);
+    link_free(l);
+}
+
 int main(void)
 {
     fixture_watchdog(150);
@@ -317,6 +351,7 @@ int main(void)
         cmocka_unit_test(frame_that_does_not_end_in_time_ends_its_connection),
         cmocka_unit_test(flood_of_large_frames_lets_only_short_ones_in),
         cmocka_unit_test(request_that_waits_for_a_context_is_not_judged),
+        cmocka_unit_test(beside_many_quiet_connections_old_and_new_ones_are_judged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
