@@ -3,6 +3,7 @@
 #include "protocol/base/assert.h"
 
 enum { BACKOFF_MIN_MS = 10, CALL_MIN_MS = 1000, CALL_MAX_MS = 30000 };
+enum { LOOK_PART = 8, LOOK_MIN_MS = 2, LOOK_MAX_MS = 100 };
 
 void agent_state_emit(struct agent_state_actions *out, struct agent_state_action action)
 {
@@ -417,4 +418,11 @@ msec agent_state_deadline(const struct agent_state *s)
         at = sooner(at, msec_add(s->drain_since, AGENT_STATE_OFFLINE_MS));
     }
     return at;
+}
+
+msec agent_state_look_wait(msec away)
+{
+    const msec part = away / LOOK_PART;
+
+    return part < LOOK_MIN_MS ? LOOK_MIN_MS : part > LOOK_MAX_MS ? LOOK_MAX_MS : part;
 }

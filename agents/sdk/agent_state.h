@@ -207,6 +207,9 @@ void agent_state_handle(struct agent_state *s, const struct agent_state_event *e
                         struct agent_state_actions *out);
 /* When to send the next AGENT_STATE_TICK; MSEC_NEVER when no timer runs. */
 msec agent_state_deadline(const struct agent_state *s);
+/* How long until the next look for a supervisor that has been away so long, which reads a file: an
+ * eighth of it, 2 to 100 ms. One that was killed is there again within some 40 ms. */
+msec agent_state_look_wait(msec away);
 /* The slot of a running or kept execution, or AGENT_STATE_NO_SLOT. attempt 0 = the newest. */
 uint32_t agent_state_find(const struct agent_state *s, struct str key, uint32_t attempt);
 #endif

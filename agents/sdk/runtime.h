@@ -113,7 +113,7 @@ struct runtime {
     uint32_t in_vain; /* dials of them since one was reached */
     char control_url[STATE_URL_MAX + 1];
     struct uuid daemon; /* the start of the supervisor that the control lane was dialed for */
-    uint32_t looks;     /* in vain, since it was reached last */
+    msec away_since;    /* the first look in vain since it was reached last; 0 = none */
     msec look_at;       /* when to look for a supervisor again; MSEC_NEVER = one was dialed */
     bool outstanding;   /* a control request has no answer yet */
     bool feed_up;       /* the lane is up already: feed AGENT_STATE_UP after the current actions */

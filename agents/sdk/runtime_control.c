@@ -11,9 +11,7 @@
 static const struct link_limits control_limits = {.recv_max =
                                                       SEAL_HEADER_BYTES + LIMIT_CONTROL_BYTES};
 
-/* A supervisor that was killed is there again within a tenth of a second. A look costs a file read:
- * one that stays away is looked for less often. */
-enum { LOOK_SOON_MS = 10, LOOKS_SOON = 100, LOOK_MS = 100, CONTROL_ID_BYTES = 32 };
+enum { CONTROL_ID_BYTES = 32 };
 
 /* Users whose processes may be the supervisor. */
 static void trust(struct runtime *rt, const struct state_endpoints *at)
@@ -122,10 +120,10 @@ static void remote_lane(const struct runtime *rt, struct str announced, char *re
  * dialed: anybody may listen there. */
 static void look_again(struct runtime *rt)
 {
-    const msec wait = rt->looks < LOOKS_SOON ? LOOK_SOON_MS : LOOK_MS;
+    const msec now = clock_mono_ms();
 
-    rt->looks += rt->looks < LOOKS_SOON ? 1 : 0;
-    rt->look_at = msec_add(clock_mono_ms(), wait);
+    rt->away_since = rt->away_since == 0 ? now : rt->away_since;
+    rt->look_at = msec_add(now, agent_state_look_wait(now - rt->away_since));
 }
 
 /* The daemon that leads here, else one of another node of this host. */
@@ -506,7 +504,8 @@ void runtime_on_control(struct runtime *rt, struct link_event *ev)
         runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_LOST});
     } else if (ev->lane == rt->control && ev->type == LINK_UP) {
         rt->look_at = MSEC_NEVER;
-        rt->looks = rt->in_vain = 0;
+        rt->away_since = 0;
+        rt->in_vain = 0;
         runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_UP});
     } else if (ev->lane == rt->control && ev->type == LINK_DOWN) {
         runtime_drop_control(rt); /* it must not connect again by itself and send the token */

@@ -581,6 +581,24 @@ static void progress_travels_no_faster_than_allowed(void **state)
     assert_int_equal(w.now, 1000 + AGENT_STATE_PROGRESS_MS);
 }
 
+static void a_supervisor_is_looked_for_less_often_the_longer_it_is_away(void **state)
+{
+    msec away = 0;
+    uint32_t looks = 0;
+
+    (void)state;
+    assert_int_equal(agent_state_look_wait(0), 2);
+    assert_int_equal(agent_state_look_wait(23), 2);
+    assert_int_equal(agent_state_look_wait(24), 3);
+    assert_int_equal(agent_state_look_wait(799), 99);
+    assert_int_equal(agent_state_look_wait(800), 100);
+    assert_int_equal(agent_state_look_wait(MSEC_NEVER), 100);
+    for (; away < 1000; looks++) {
+        away += agent_state_look_wait(away);
+    }
+    assert_true(looks <= 50); /* a hundred in the first second would be one each 10 ms */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -617,6 +635,7 @@ int main(void)
                                set_up),
         cmocka_unit_test_setup(kept_results_are_capped_by_number_bytes_and_age, set_up),
         cmocka_unit_test_setup(progress_travels_no_faster_than_allowed, set_up),
+        cmocka_unit_test(a_supervisor_is_looked_for_less_often_the_longer_it_is_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
