@@ -360,6 +360,7 @@ void stream_read_page(struct stream *st)
         put_types(st, &fields);
     }
     spec.fields = doc_from_buf(&fields);
+    spec.to_shard = st->part_of != NULL ? st->feed->shard + 1 : 0;
     if (buf_check(&fields, &err) != BT_OK ||
         caller_call(h->caller, &spec, h->s->now, &st->call, &err) != BT_OK) {
         if (st->state == BEGINS) {

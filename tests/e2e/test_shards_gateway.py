@@ -161,7 +161,7 @@ class Http(Several):
                         continue
                     cut = rng.randrange(5, 60)
                     for n, (id_, data) in enumerate(stream):
-                        got.append((data["shard"], data["seq"]))
+                        got.append((data["shard"], data["seq"], data["eventId"]))
                         vector = id_
                         if n == cut or stop.is_set():
                             break
@@ -183,14 +183,14 @@ class Http(Several):
         last = self.submit(echo("last"))
         self.ended(last)
         until(lambda: all(s["here"] and s["control"] for s in self.one.map()), 30, "one serves all")
-        wanted = {(s, e["seq"]) for s in range(SHARDS) for e in self.events_of(s)}
+        wanted = {(s, e["seq"], e["eventId"]) for s in range(SHARDS) for e in self.events_of(s)}
         until(lambda: wanted <= set(got), 60, lambda: "all events: %s" % sorted(wanted - set(got)))
         stop.set()
         self.submit(echo("wakes the reader"))
         reader.join(30)
         self.assertEqual(len(got), len(set(got)), "none comes twice")
         for shard in range(SHARDS):
-            seqs = [seq for s, seq in got if s == shard]
+            seqs = [seq for s, seq, _ in got if s == shard]
             self.assertEqual(seqs, list(range(1, len(seqs) + 1)), "shard %d" % shard)
         self.assertGreater(cuts[0], 3)
 
