@@ -517,7 +517,7 @@ int daemon_run(const struct daemon_options *opt, char **argv)
         d->opt = opt;
         d->engine_options = opt->engine;
         d->recover_at = opt->was_full ? clock_mono_ms() + FULL_AGAIN_MS : 0;
-        d->instance = uuid_new();
+        d->instance = d->engine_options.instance = uuid_new();
         code = open_all(d, &err);
     }
     if (code == BT_OK && d->stopped) {

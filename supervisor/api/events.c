@@ -246,6 +246,7 @@ static void answer_page(struct engine *engine, struct request *rq, struct event_
 {
     struct msg_events_read_ok ok = {.last_seq = journal_committed_seq(engine_journal(engine))};
     char id[UUID_TEXT_LEN + 1] = "";
+    char leader[UUID_TEXT_LEN + 1];
     struct bt_error err;
     struct buf list;
 
@@ -267,6 +268,10 @@ static void answer_page(struct engine *engine, struct request *rq, struct event_
         ok.last_event_id = str_from(page->last_id);
     } else if (ok.next_seq > 1 && find_id(engine, ok.next_seq - 1, id, &err) == BT_OK) {
         ok.last_event_id = str_from(id);
+    }
+    if (engine_options(engine)->shards > 0) {
+        uuid_format(engine_options(engine)->instance, leader);
+        ok.leader = str_from(leader);
     }
     request_answer(engine, rq, MSG_events_read_ok, &ok);
     buf_done(&list);

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "baton/client.h"
@@ -28,9 +29,10 @@ struct bridge {
     struct stream *stream;
     struct client_page page;
     struct buf json;
-    uint64_t last; /* event in the stream, or on its way */
-    uint64_t next; /* the next number to come from the daemon; those between were deleted */
-    uint64_t sent; /* since it was said */
+    uint64_t last;    /* event in the stream, or on its way */
+    uint64_t next;    /* the next number to come from the daemon; those between were deleted */
+    char last_id[72]; /* the eventId of the event before it; "" = not known */
+    uint64_t sent;    /* since it was said */
     msec said_at;
     char trouble[sizeof((struct bt_error *)0)->msg]; /* "" = all is well */
     msec trouble_at;
@@ -56,34 +58,69 @@ static void tell_trouble(struct bridge *b, const struct bt_error *why)
     log_warn("bridge.waits", "why=\"%s\"", why->msg);
 }
 
-static enum bt_code read_page(struct bridge *b, uint64_t from, uint64_t limit, uint64_t wait_ms,
+static enum bt_code read_page(struct bridge *b, const struct msg_events_read *query,
                               struct bt_error *err)
 {
-    const struct msg_events_read query = {.from_seq = from, .limit = limit, .wait_ms = wait_ms};
-
-    const uint32_t within = (uint32_t)wait_ms + ANSWER_MS;
+    const uint32_t within = (uint32_t)query->wait_ms + ANSWER_MS;
 
     return b->opt->shards > 1
-               ? client_page_of_shard(b->client, b->opt->shard, &query, within, &b->page, err)
-               : client_page_read(b->client, &query, within, &b->page, err);
+               ? client_page_of_shard(b->client, b->opt->shard, query, within, &b->page, err)
+               : client_page_read(b->client, query, within, &b->page, err);
+}
+
+/* What the stream has cannot be taken back. The page says from where on the histories differ. */
+static enum bt_code lost_history(const struct bridge *b, struct bt_error *err)
+{
+    return err_set(err, BT_CONFLICT,
+                   "a failover lost events that the stream %s has, from event %" PRIu64
+                   " on, and their numbers are used again: give the bridge another --name, or "
+                   "delete the stream",
+                   stream_name(b->stream), b->page.next_seq);
+}
+
+/* What comes behind the last event. */
+static enum bt_code read_next(struct bridge *b, uint64_t wait_ms, struct bt_error *err)
+{
+    const struct msg_events_read query = {.from_seq = b->next,
+                                          .limit = PAGE_LIMIT,
+                                          .wait_ms = wait_ms,
+                                          .after_event_id = str_from(b->last_id)};
+    const enum bt_code code = read_page(b, &query, err);
+
+    return code == BT_HISTORY_CHANGED ? lost_history(b, err) : code;
+}
+
+/* Why the daemon does not have the event that the stream ends with. Puts the failover into the
+ * error when the daemon knows of one. */
+static enum bt_code explain(struct bridge *b, const struct stream_at *at, struct bt_error *err)
+{
+    const struct msg_events_read query = {
+        .from_seq = at->seq + 1, .limit = 1, .after_event_id = str_from(at->event_id)};
+    struct bt_error why;
+
+    return read_page(b, &query, &why) == BT_HISTORY_CHANGED && b->page.next_seq > 1
+               ? lost_history(b, err)
+               : err->code;
 }
 
 /* Whether the daemon has the event that the stream ends with, and not another one. */
 static enum bt_code compare(struct bridge *b, const struct stream_at *at, struct bt_error *err)
 {
+    const struct msg_events_read query = {.from_seq = at->seq > 0 ? at->seq : 1, .limit = 1};
     struct doc event;
     struct str id;
-    enum bt_code code = read_page(b, at->seq > 0 ? at->seq : 1, 1, 0, err);
+    enum bt_code code = read_page(b, &query, err);
 
     if (code != BT_OK || at->seq == 0) {
         return code;
     }
     if (at->seq > b->page.last_seq) {
-        return err_set(err, BT_CONFLICT,
-                       "the stream %s ends with event %" PRIu64 ", and the daemon has %" PRIu64
-                       ": the stream is of another journal, or the journal is an older copy; give "
-                       "the bridge another --name, or delete the stream",
-                       stream_name(b->stream), at->seq, b->page.last_seq);
+        (void)err_set(err, BT_CONFLICT,
+                      "the stream %s ends with event %" PRIu64 ", and the daemon has %" PRIu64
+                      ": the stream is of another journal, or the journal is an older copy; give "
+                      "the bridge another --name, or delete the stream",
+                      stream_name(b->stream), at->seq, b->page.last_seq);
+        return explain(b, at, err);
     }
     if (!client_page_next(&b->page, &event) ||
         doc_head(doc_get(event, STR_LIT("seq"))).u != at->seq || at->event_id[0] == 0) {
@@ -91,11 +128,11 @@ static enum bt_code compare(struct bridge *b, const struct stream_at *at, struct
     }
     id = doc_string(doc_get(event, STR_LIT("eventId")));
     if (!str_is(id, at->event_id)) {
-        return err_set(
-            err, BT_CONFLICT,
-            "event %" PRIu64 " is %.*s in the daemon and %s in the stream %s: the stream "
-            "is of another journal; give the bridge another --name, or delete the stream",
-            at->seq, STR_ARG(id), at->event_id, stream_name(b->stream));
+        (void)err_set(err, BT_CONFLICT,
+                      "event %" PRIu64 " is %.*s in the daemon and %s in the stream %s: the stream "
+                      "is of another journal; give the bridge another --name, or delete the stream",
+                      at->seq, STR_ARG(id), at->event_id, stream_name(b->stream));
+        return explain(b, at, err);
     }
     return BT_OK;
 }
@@ -152,6 +189,7 @@ static enum bt_code begin(struct bridge *b, struct bt_error *err)
     }
     b->last = at.seq;
     b->next = at.seq + 1;
+    memcpy(b->last_id, at.event_id, sizeof b->last_id);
     b->trouble[0] = 0;
     log_info("bridge.begins", "stream=%s%s after=%" PRIu64 " of=%" PRIu64, stream_name(b->stream),
              at.made ? " made=true" : "", at.seq, b->page.last_seq);
@@ -212,6 +250,8 @@ static enum bt_code copy_page(struct bridge *b, struct bt_error *err)
         log_info("bridge.deleted", "ranges=%u up_to=%" PRIu64 " note=\"their plans were deleted\"",
                  b->page.deleted_n, b->page.deleted[b->page.deleted_n - 1].to_seq);
     }
+    (void)snprintf(b->last_id, sizeof b->last_id, "%.*s", (int)b->page.last_event_id.len,
+                   b->page.last_event_id.len > 0 ? b->page.last_event_id.ptr : "");
     return b->next == b->page.next_seq ? BT_OK : unexplained(b, b->page.next_seq, err);
 }
 
@@ -234,7 +274,7 @@ static enum bt_code follow(struct bridge *b, struct bt_error *err)
     bool all = false; /* what the daemon had is in the stream */
 
     while (code == BT_OK && !is_stopped(b, 0)) {
-        code = read_page(b, b->next, PAGE_LIMIT, all ? READ_MS : 0, err);
+        code = read_next(b, all ? READ_MS : 0, err);
         code = code == BT_OK ? copy_page(b, err) : code;
         if (code == BT_OK && !nats_is_up(b->nats)) { /* nothing was sent that would have failed */
             code = err_set(err, BT_UNAVAILABLE, "%s: the connection to the server is lost",

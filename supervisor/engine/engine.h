@@ -88,6 +88,7 @@ struct engine_options {
     const struct engine_rule *rules; /* of concurrency keys and rates */
     uint32_t n_rules;
     uint32_t shard, shards; /* of a fleet; shards 0: none, and ids are only random */
+    struct uuid instance;   /* of this start of the daemon */
     const char *fleet_map; /* file: who leads each shard, JSON of a fleet.map.ok; NULL = only one */
     uint32_t breaker_failures; /* as in struct registry_limits; 0 = no breakers */
     msec breaker_cooldown_ms, breaker_cooldown_max_ms;

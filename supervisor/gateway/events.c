@@ -8,8 +8,9 @@
 struct asked {
     bool page, ndjson, has_after;
     bool merged; /* events of all shards of a fleet of several: `after` is a vector */
-    uint64_t vector[SHARDS_MAX];
-    uint64_t after, limit, wait_ms;
+    struct event_place vector[SHARDS_MAX];
+    struct event_place after;
+    uint64_t limit, wait_ms;
     struct str types[STREAM_TYPES_MAX];
     uint32_t types_n;
     struct str vocabulary; /* empty = Baton's own */
@@ -61,7 +62,21 @@ static bool take_vocabulary(struct http *h, const struct uri_param *p, struct as
 }
 
 static const char vector_form[] =
-    "expected the id of the last event, a vector as S0=12;S1=40 with shards of this fleet, or 0";
+    "expected the id of the last event, a vector as S0=12;S1=40 with shards of this fleet, each "
+    "perhaps with its eventId (S0=12:EVENTID), or 0";
+
+/* What the reader has. NULL, or what would be right. */
+static const char *read_place(const struct http *h, struct str text, struct asked *a)
+{
+    a->has_after = true;
+    if (a->merged) {
+        return merged_read_vector(text, upstream_shards(h->s->up), a->vector) ? NULL : vector_form;
+    }
+    return event_place_read(text, &a->after)
+               ? NULL
+               : "expected the id of the last event: its number, perhaps with its eventId "
+                 "(12:EVENTID)";
+}
 
 static bool read_param(struct http *h, const struct uri_param *p, uint32_t *seen, struct asked *a)
 {
@@ -70,7 +85,7 @@ static bool read_param(struct http *h, const struct uri_param *p, uint32_t *seen
         uint64_t *value;
         uint64_t max;
         bool page;
-    } numbers[] = {{"after", &a->after, INT64_MAX - 1, false},
+    } numbers[] = {{"after", NULL, 0, false},
                    {"limit", &a->limit, LIMIT_EVENTS_READ, true},
                    {"waitMs", &a->wait_ms, 60000, true}};
     char text[96];
@@ -99,13 +114,12 @@ static bool read_param(struct http *h, const struct uri_param *p, uint32_t *seen
             return refuse_param(h, p->name, "it stands there twice: give it once");
         }
         *seen |= 1u << i;
+        if (i == 0) {
+            const char *wrong = read_place(h, p->value, a);
+            return wrong == NULL || refuse_param(h, p->name, wrong);
+        }
         (void)snprintf(text, sizeof text, "expected a number up to %llu",
                        (unsigned long long)numbers[i].max);
-        a->has_after = a->has_after || i == 0;
-        if (a->merged && i == 0) {
-            return merged_read_vector(p->value, upstream_shards(h->s->up), a->vector) ||
-                   refuse_param(h, p->name, vector_form);
-        }
         return fields_number(p->value, numbers[i].max, numbers[i].value) ||
                refuse_param(h, p->name, text);
     }
@@ -118,24 +132,18 @@ static bool read_param(struct http *h, const struct uri_param *p, uint32_t *seen
 static bool read_last(struct http *h, struct asked *a)
 {
     const char *last = h->heads.last_event_id;
+    const char *wrong;
+    char text[256];
 
     if (last == NULL || last[0] == 0) {
         return true;
     }
-    a->has_after = true;
-    if (a->merged && merged_read_vector(str_from(last), upstream_shards(h->s->up), a->vector)) {
-        return true;
+    wrong = read_place(h, str_from(last), a);
+    if (wrong != NULL) {
+        (void)snprintf(text, sizeof text, "the header Last-Event-ID: %s", wrong);
+        http_refuse(h, BT_INVALID, 400, "Last-Event-ID", text);
     }
-    if (a->merged) {
-        http_refuse(h, BT_INVALID, 400, "Last-Event-ID", vector_form);
-        return false;
-    }
-    if (fields_number(str_from(last), INT64_MAX - 1, &a->after)) {
-        return true;
-    }
-    http_refuse(h, BT_INVALID, 400, "Last-Event-ID",
-                "the header Last-Event-ID: expected the id of the last event, a number");
-    return false;
+    return wrong == NULL;
 }
 
 static bool read_asked(struct http *h, struct asked *a)
@@ -178,8 +186,12 @@ static void ask_page(struct http *h, const struct asked *a)
     struct buf fields;
 
     buf_init(&fields, LIMIT_CONTROL_BYTES);
-    doc_put_map(&fields, 3u + (plan.len > 0) + (a->types_n > 0));
-    put_number(&fields, "fromSeq", a->after + 1);
+    doc_put_map(&fields, 3u + (a->after.id[0] != 0) + (plan.len > 0) + (a->types_n > 0));
+    put_number(&fields, "fromSeq", a->after.seq + 1);
+    if (a->after.id[0] != 0) {
+        doc_put_cstr(&fields, "afterEventId");
+        doc_put_cstr(&fields, a->after.id);
+    }
     put_number(&fields, "limit", a->limit);
     put_number(&fields, "waitMs", a->wait_ms);
     if (plan.len > 0) {
@@ -205,8 +217,7 @@ static void ask_page(struct http *h, const struct asked *a)
 
 /* ---- a stream ---- */
 
-/* Whether the plan is over, and there is nothing after what the client has: 204 tells a browser not
- * to come again. */
+/* Whether the plan is over. What the client has is checked first, where that can be. */
 static void on_plan(void *self, const struct reply *reply)
 {
     struct stream *st = self;
@@ -224,15 +235,9 @@ static void on_plan(void *self, const struct reply *reply)
     st->plan_final = str_is(status, "completed") || str_is(status, "failed") ||
                      str_is(status, "cancelled") || str_is(status, "planned") ||
                      str_is(status, "quarantined");
-    if (st->plan_final && st->after >= st->plan_last) {
-        st->state = ENDS;
-        h->status = 204;
-        h->type = NULL;
-        h->state = HTTP_READY;
-        http_ready(h);
-        return;
+    if (st->checks || !stream_is_over(st)) {
+        stream_read_page(st);
     }
-    stream_read_page(st);
 }
 
 static void ask_plan(struct stream *st)
@@ -258,9 +263,12 @@ static void ask_plan(struct stream *st)
 /* In other words: of a plan from its first event on, for the translator learns of it. */
 static void translate(struct stream *st, const struct asked *a)
 {
-    st->self = translation_new(st->h, a->vocabulary, a->types, a->types_n, a->after);
+    st->self = translation_new(st->h, a->vocabulary, a->types, a->types_n, &a->after);
     st->view = st->self != NULL ? &translation_view : NULL;
-    st->next_seq = st->plan_id.len > 0 ? 1 : st->next_seq;
+    if (st->plan_id.len > 0) {
+        st->next_seq = 1;
+        st->last_id[0] = 0;
+    }
 }
 
 void stream_begin(struct http *h)
@@ -291,7 +299,9 @@ void stream_begin(struct http *h)
     st->plan_id = plan_of(h);
     st->from_now = st->plan_id.len == 0 && !a.has_after;
     st->after = a.after;
-    st->next_seq = a.after + 1;
+    st->next_seq = a.after.seq + 1;
+    st->checks = !a.merged && a.after.id[0] != 0;
+    memcpy(st->last_id, a.after.id, sizeof st->last_id);
     if (a.vocabulary.ptr != NULL) {
         translate(st, &a);
     } else {
@@ -350,7 +360,7 @@ void task_begin(struct http *h)
         return;
     }
     h->own = translation_new(h, a.vocabulary.ptr != NULL ? a.vocabulary : STR_LIT("ai-sdk"), NULL,
-                             0, a.after);
+                             0, &a.after);
     if (h->own != NULL) {
         h->own_free = translation_free;
         http_ask(h);

@@ -4,17 +4,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "protocol/base/utf8.h"
+
 struct merged {
     struct stream *parts[SHARDS_MAX];
-    uint64_t had[SHARDS_MAX]; /* the last number of each that was passed on, or begun after */
+    struct event_place
+        had[SHARDS_MAX]; /* the last one of each that was passed on, or begun after */
     uint32_t shards, begun;
 };
 
-bool merged_read_vector(struct str text, uint32_t shards, uint64_t ret_after[SHARDS_MAX])
+bool merged_read_vector(struct str text, uint32_t shards, struct event_place ret[SHARDS_MAX])
 {
     const char *end = text.ptr + text.len;
 
-    memset(ret_after, 0, SHARDS_MAX * sizeof *ret_after);
+    memset(ret, 0, SHARDS_MAX * sizeof *ret);
     if (str_is(text, "0")) {
         return true;
     }
@@ -22,16 +25,15 @@ bool merged_read_vector(struct str text, uint32_t shards, uint64_t ret_after[SHA
         const char *stop = memchr(at, ';', (size_t)(end - at));
         const char *equals;
         uint64_t shard;
-        uint64_t seq;
+        struct event_place place;
         stop = stop == NULL ? end : stop;
         equals = memchr(at, '=', (size_t)(stop - at));
         if (*at != 'S' || equals == NULL ||
             !fields_number((struct str){at + 1, (size_t)(equals - at) - 1}, shards - 1, &shard) ||
-            !fields_number((struct str){equals + 1, (size_t)(stop - equals) - 1}, INT64_MAX - 1,
-                           &seq)) {
+            !event_place_read((struct str){equals + 1, (size_t)(stop - equals) - 1}, &place)) {
             return false;
         }
-        ret_after[shard] = seq;
+        ret[shard] = place;
         at = stop + 1;
     }
     return text.len > 0;
@@ -41,7 +43,8 @@ static void put_vector(const struct merged *m, struct buf *out)
 {
     buf_add_cstr(out, "id: ");
     for (uint32_t i = 0; i < m->shards; i++) {
-        buf_printf(out, "%sS%" PRIu32 "=%" PRIu64, i > 0 ? ";" : "", i, m->had[i]);
+        buf_printf(out, "%sS%" PRIu32 "=", i > 0 ? ";" : "", i);
+        event_place_put(&m->had[i], out);
     }
 }
 
@@ -51,7 +54,8 @@ void merged_put(struct stream *part, const struct ring_event *e)
     struct merged *m = whole->merged;
     const struct str json = ring_json(e);
 
-    m->had[part->feed->shard] = e->seq;
+    m->had[part->feed->shard].seq = e->seq;
+    event_id_copy(str_from(e->event_id), m->had[part->feed->shard].id);
     if (!whole->ndjson) {
         put_vector(m, &whole->out);
         buf_printf(&whole->out, "\nevent: %s\ndata: ", e->type);
@@ -63,7 +67,7 @@ void merged_put(struct stream *part, const struct ring_event *e)
     stream_wake(whole);
 }
 
-void merged_begin(struct stream *whole, const uint64_t *after)
+void merged_begin(struct stream *whole, const struct event_place *after)
 {
     struct http *h = whole->h;
     struct merged *m = calloc(1, sizeof *m);
@@ -86,12 +90,37 @@ void merged_begin(struct stream *whole, const uint64_t *after)
         m->parts[i] = part;
         part->part_of = whole;
         part->from_now = after == NULL;
-        part->after = after != NULL ? after[i] : 0;
-        part->next_seq = part->after + 1;
+        part->after = after != NULL ? after[i] : (struct event_place){.seq = 0};
+        part->next_seq = part->after.seq + 1;
+        memcpy(part->last_id, part->after.id, sizeof part->last_id);
         part->types_n = whole->types_n;
         memcpy(part->types, whole->types, sizeof part->types);
         stream_read_page(part);
     }
+}
+
+/* The refusal of a shard, which its details name. */
+static void refuse_part(struct stream *part, const struct problem *why)
+{
+    struct problem p = *why;
+    char text[512];
+    struct buf details;
+
+    buf_init(&details, 1024);
+    if (why->code == BT_HISTORY_CHANGED) {
+        (void)snprintf(text, sizeof text, "shard %" PRIu32 ": %.*s", part->feed->shard,
+                       (int)utf8_cut(why->message.ptr, why->message.len, 400), why->message.ptr);
+        doc_put_map(&details, 2);
+        doc_put_cstr(&details, "shard");
+        doc_put_u64(&details, part->feed->shard);
+        doc_put_cstr(&details, "fromSeq");
+        doc_put_u64(&details, stream_changed_from(why));
+        p.message = str_from(text);
+        p.details = doc_from_buf(&details);
+    }
+    http_problem(part->h, &p);
+    http_ready(part->h);
+    buf_done(&details);
 }
 
 void merged_part_begins(struct stream *part, const struct reply *reply)
@@ -105,12 +134,11 @@ void merged_part_begins(struct stream *part, const struct reply *reply)
         return; /* another part was refused */
     }
     if (!reply->ok) {
-        http_problem(h, &reply->problem);
-        http_ready(h);
+        refuse_part(part, &reply->problem);
         return;
     }
     last = doc_head(doc_get(reply->body, STR_LIT("lastSeq"))).u;
-    if (!part->from_now && part->after > last) {
+    if (!part->from_now && part->after.seq > last) {
         http_refuse(h, BT_INVALID, 400, "Last-Event-ID",
                     "it is after the last event of a shard: it is of another journal; begin again "
                     "without it");
@@ -120,7 +148,8 @@ void merged_part_begins(struct stream *part, const struct reply *reply)
     if (part->from_now) {
         part->next_seq = last + 1;
     }
-    m->had[part->feed->shard] = part->next_seq - 1;
+    m->had[part->feed->shard].seq = part->next_seq - 1;
+    event_id_copy(str_from(part->last_id), m->had[part->feed->shard].id);
     part->state = CATCHES_UP;
     part->from_now = false; /* what is there already is read again */
     if (++m->begun < m->shards) {

@@ -1,7 +1,7 @@
 /*
  * Events of all plans of a fleet of several shards: one stream of HTTP, made of a part for each
  * shard, which flows as any stream does, but into the answer of the whole. Where to go on is a
- * vector, "S0=12;S1=40". One thread.
+ * vector, "S0=12:EVENTID;S1=40:EVENTID". One thread.
  */
 #ifndef GATEWAY_MERGED_H
 #define GATEWAY_MERGED_H
@@ -9,13 +9,11 @@
 #include "protocol/base/shard.h"
 #include "supervisor/gateway/stream_internal.h"
 
-enum { VECTOR_MAX = SHARDS_MAX * 24 };
-
 /* Reads a vector, or 0: from the first event on; a shard that is not named begins there. False: it
  * is none, or names a shard that there is not. */
-bool merged_read_vector(struct str text, uint32_t shards, uint64_t ret_after[SHARDS_MAX]);
+bool merged_read_vector(struct str text, uint32_t shards, struct event_place ret[SHARDS_MAX]);
 /* The whole begins; its answer waits for the first page of each part. after NULL: from now on. */
-void merged_begin(struct stream *whole, const uint64_t *after);
+void merged_begin(struct stream *whole, const struct event_place *after);
 /* The first page of a part is here, or why not. */
 void merged_part_begins(struct stream *part, const struct reply *reply);
 /* An event of a part, in its turn. */

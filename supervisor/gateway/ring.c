@@ -19,12 +19,13 @@ static void drop_oldest(struct ring *r)
     free(e);
 }
 
-void ring_reset(struct ring *r, uint64_t from)
+void ring_reset(struct ring *r, uint64_t from, bool ids)
 {
     while (r->n > 0) {
         drop_oldest(r);
     }
     r->floor = r->end = from;
+    r->ids = ids;
 }
 
 static void copy(char *to, size_t cap, struct str text)
@@ -37,11 +38,12 @@ static void copy(char *to, size_t cap, struct str text)
     to[n] = 0;
 }
 
-struct ring_event *ring_event_new(struct doc event)
+struct ring_event *ring_event_new(struct doc event, bool ids)
 {
     const struct doc seq = doc_get(event, STR_LIT("seq"));
     struct ring_event *e = NULL;
     char type[RING_TYPE_MAX + 1];
+    char id[UUID_TEXT_LEN + 1];
     struct buf text;
     size_t head;
 
@@ -49,8 +51,10 @@ struct ring_event *ring_event_new(struct doc event)
         return NULL;
     }
     copy(type, sizeof type, doc_string(doc_get(event, STR_LIT("type"))));
+    copy(id, sizeof id, doc_string(doc_get(event, STR_LIT("eventId"))));
     buf_init(&text, JSON_MAX);
-    buf_printf(&text, "id: %" PRIu64 "\nevent: %s\ndata: ", doc_head(seq).u, type);
+    buf_printf(&text, "id: %" PRIu64 "%s%s\nevent: %s\ndata: ", doc_head(seq).u, ids ? ":" : "",
+               ids ? id : "", type);
     head = text.len;
     if (doc_to_json(event, false, &text, NULL) == BT_OK) {
         json_tame(&text, head);
@@ -65,6 +69,7 @@ struct ring_event *ring_event_new(struct doc event)
         memcpy(e->text, text.at, text.len);
         memcpy(e->text + text.len, "\n\n", 2);
         memcpy(e->type, type, sizeof type);
+        memcpy(e->event_id, id, sizeof id);
         copy(e->plan_id, sizeof e->plan_id, doc_string(doc_get(event, STR_LIT("planId"))));
     }
     buf_done(&text);
@@ -73,7 +78,7 @@ struct ring_event *ring_event_new(struct doc event)
 
 bool ring_add(struct ring *r, struct doc event)
 {
-    struct ring_event *e = ring_event_new(event);
+    struct ring_event *e = ring_event_new(event, r->ids);
 
     if (e == NULL) {
         return false;

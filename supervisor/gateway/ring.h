@@ -16,8 +16,9 @@ struct ring_event {
     uint64_t seq;
     uint32_t head, len;              /* bytes of the lines before the JSON, and of the JSON */
     char plan_id[UUID_TEXT_LEN + 1]; /* "" = of no plan */
+    char event_id[UUID_TEXT_LEN + 1];
     char type[RING_TYPE_MAX + 1];
-    char text[]; /* "id: SEQ\nevent: TYPE\ndata: JSON\n\n" */
+    char text[]; /* "id: SEQ\nevent: TYPE\ndata: JSON\n\n"; the id of a fleet is SEQ:EVENTID */
 };
 
 /* The event as JSON, as a line of JSON, as an event of SSE. */
@@ -42,10 +43,11 @@ struct ring {
     uint64_t
         floor; /* every event from this seq on, and below end, is here, unless it is not seen */
     uint64_t end;
+    bool ids; /* of a fleet */
 };
 
-/* Empty; the next event has seq `from` or more. */
-void ring_reset(struct ring *r, uint64_t from);
+/* Empty; the next event has seq `from` or more. ids: the ids of SSE carry the eventId. */
+void ring_reset(struct ring *r, uint64_t from, bool ids);
 /* False: out of memory, or it is no event; the ring is as it was. */
 bool ring_add(struct ring *r, struct doc event);
 /* NULL: nothing is there yet (place is ring_next), or it was overtaken (place is below first). */
@@ -55,5 +57,5 @@ uint64_t ring_next(const struct ring *r);
 uint64_t ring_find(const struct ring *r, uint64_t seq);
 
 /* One event by itself; free with free(). */
-struct ring_event *ring_event_new(struct doc event);
+struct ring_event *ring_event_new(struct doc event, bool ids);
 #endif

@@ -15,15 +15,9 @@
 
 enum {
     PAGE_EVENTS = 500,
-    PAGE_HOLDS = 32, /* of a view that holds: the rest of a page is read again */
-    LIVE_EVENTS = 1000,
-    LIVE_WAIT_MS = 20000,
-    PAUSE_MS = 20, /* between two reads: events that come in it wake each reader once */
-    PAUSE_MANY_MS = 50,
-    MANY = LIVE_EVENTS / 4, /* events in a read: they come fast */
-    AGAIN_MS = 250,         /* after a read that failed */
-    HEARTBEAT_MS = 15000,   /* of silence */
-    OUT_FILL = 64 * 1024,   /* bytes of a stream that wait to be taken, about */
+    PAGE_HOLDS = 32,      /* of a view that holds: the rest of a page is read again */
+    HEARTBEAT_MS = 15000, /* of silence */
+    OUT_FILL = 64 * 1024, /* bytes of a stream that wait to be taken, about */
     OUT_KEPT = 16 * 1024,
     BLOCK = 16 * 1024
 };
@@ -35,6 +29,31 @@ void stream_wake(struct stream *st)
         st->h->s->counts.wakes++;
         MHD_resume_connection(st->h->mhd);
     }
+}
+
+/* ---- a history that was lost ---- */
+
+/* No more events come. */
+static enum stream_state last_state(const struct stream *st)
+{
+    return st->view != NULL && !st->finishing ? FINISHES : ENDS;
+}
+
+void stream_changed(struct stream *st, uint64_t from)
+{
+    struct stream *whole = st->part_of != NULL ? st->part_of : st;
+
+    if (whole->view ==
+        NULL) { /* without an id: its reader comes back with that of its last event */
+        buf_add_cstr(&whole->out, whole->ndjson ? "" : "event: history_changed\ndata: ");
+        buf_add_cstr(&whole->out, "{\"type\":\"history_changed\",");
+        if (whole != st) {
+            buf_printf(&whole->out, "\"shard\":%" PRIu32 ",", st->feed->shard);
+        }
+        buf_printf(&whole->out, "\"fromSeq\":%" PRIu64 "}%s", from, whole->ndjson ? "\n" : "\n\n");
+    }
+    st->state = last_state(st);
+    stream_wake(whole);
 }
 
 /* ---- events as bytes ---- */
@@ -61,12 +80,6 @@ static void view_event(struct stream *st, const struct ring_event *e)
     buf_done(&event);
 }
 
-/* No more events come. */
-static enum stream_state last_state(const struct stream *st)
-{
-    return st->view != NULL && !st->finishing ? FINISHES : ENDS;
-}
-
 /* The event has its turn. True: its reader gets it. */
 static bool takes(struct stream *st, const struct ring_event *e)
 {
@@ -74,6 +87,7 @@ static bool takes(struct stream *st, const struct ring_event *e)
         return false;
     }
     st->next_seq = e->seq + 1;
+    memcpy(st->last_id, e->event_id, sizeof st->last_id);
     if (st->plan_id.len > 0 && str_is(st->plan_id, e->plan_id) &&
         strcmp(e->type, "plan_completed") == 0) {
         st->plan_over = true;
@@ -220,7 +234,7 @@ static void put_page(struct stream *st, struct doc body)
         return;
     }
     for (uint32_t i = 0; i < head.n && !st->plan_over && !st->held; i++) {
-        struct ring_event *e = ring_event_new(doc_skip(&at));
+        struct ring_event *e = ring_event_new(doc_skip(&at), st->leader[0] != 0);
         if (e != NULL) {
             put_event(st, e);
             free(e);
@@ -228,33 +242,60 @@ static void put_page(struct stream *st, struct doc body)
     }
     if (next > st->next_seq && !st->held) {
         st->next_seq = next;
+        event_id_copy(doc_string(doc_get(body, STR_LIT("lastEventId"))), st->last_id);
     }
 }
 
-/* Whether the ring has all from the next one on: then the stream follows it. */
-static bool join(struct stream *st, uint64_t last_seq)
+/* Before the first event, so that whoever is cut off there misses none. */
+static void put_first_id(struct stream *st, struct event_place at)
 {
-    struct feed *f = st->feed;
-
-    if (f->followers == 0) {
-        if (st->next_seq <= last_seq) {
-            return false;
-        }
-        if (f->call != NULL) {
-            call_abandon(f->call);
-            f->call = NULL;
-        }
-        ring_reset(&f->ring, st->next_seq);
-        f->again = 0;
+    if (st->ndjson) {
+        return;
     }
-    if (st->next_seq < f->ring.floor) {
+    memcpy(at.id, st->begins_now ? st->last_id : "", st->begins_now ? sizeof at.id : 1);
+    buf_add_cstr(&st->out, "id: ");
+    event_place_put(&at, &st->out);
+    buf_add_cstr(&st->out, "\n\n");
+}
+
+bool stream_is_over(struct stream *st)
+{
+    struct http *h = st->h;
+
+    if (!st->plan_final || st->after.seq < st->plan_last) {
         return false;
     }
-    if (st->next_seq < f->ring.end || st->next_seq > last_seq) {
-        st->place = ring_find(&f->ring, st->next_seq);
-        st->state = FOLLOWS;
-        f->followers++;
+    st->state = ENDS;
+    h->status = 204;
+    h->type = NULL;
+    h->state = HTTP_READY;
+    http_ready(h);
+    return true;
+}
+
+/* Before the first page: whether the daemon has the reader's last event, and, where numbers may be
+ * used again, the eventId of the last event of all. True: the next page is asked for, or none. */
+static bool looks_first(struct stream *st, const struct reply *reply, uint64_t last)
+{
+    if (st->checks) {
+        st->checks = false;
+        if (!stream_is_over(st)) {
+            stream_read_page(st);
+        }
         return true;
+    }
+    if (st->from_now && st->leader[0] != 0) {
+        st->from_now = false;
+        st->looks_back = true;
+        st->next_seq = last > 0 ? last : 1;
+        stream_read_page(st);
+        return true;
+    }
+    if (st->looks_back) {
+        st->looks_back = false;
+        st->begins_now = true;
+        st->next_seq = doc_head(doc_get(reply->body, STR_LIT("nextSeq"))).u;
+        event_id_copy(doc_string(doc_get(reply->body, STR_LIT("lastEventId"))), st->last_id);
     }
     return false;
 }
@@ -265,7 +306,7 @@ static void first_page(struct stream *st, uint64_t last)
 
     if (st->from_now) {
         st->next_seq = last + 1;
-    } else if (st->after > last) {
+    } else if (st->after.seq > last) {
         http_refuse(h, BT_INVALID, 400, "Last-Event-ID",
                     "it is after the last event of this daemon: it is of another journal; begin "
                     "again without it");
@@ -277,8 +318,10 @@ static void first_page(struct stream *st, uint64_t last)
     if (!st->ndjson) {
         buf_add_cstr(&st->out, "retry: 1000\n\n");
     }
-    if (st->from_now && st->view != NULL) { /* its first event may be long in coming */
-        buf_printf(&st->out, "id: %" PRIu64 "\n\n", last);
+    if (st->begins_now || (st->from_now && st->view != NULL)) { /* the first event may be long
+                                                                   in coming */
+        const struct event_place at = {.seq = st->begins_now ? st->next_seq - 1 : last};
+        put_first_id(st, at);
     }
     st->state = CATCHES_UP;
     st->sent = h->s->now;
@@ -290,11 +333,22 @@ static void on_page(void *self, const struct reply *reply)
 {
     struct stream *st = self;
     struct http *h = st->h;
-    uint64_t last;
+    uint64_t last = 0;
 
     st->call = NULL;
+    if (reply->ok) {
+        last = doc_head(doc_get(reply->body, STR_LIT("lastSeq"))).u;
+        event_id_copy(doc_string(doc_get(reply->body, STR_LIT("leader"))), st->leader);
+        if (st->state == BEGINS && looks_first(st, reply, last)) {
+            return;
+        }
+    }
     if (st->state == BEGINS && st->part_of != NULL) {
         merged_part_begins(st, reply);
+        return;
+    }
+    if (!reply->ok && st->state != BEGINS && reply->problem.code == BT_HISTORY_CHANGED) {
+        stream_changed(st, stream_changed_from(&reply->problem));
         return;
     }
     if (!reply->ok) {
@@ -305,11 +359,10 @@ static void on_page(void *self, const struct reply *reply)
                    reply->problem.code == BT_GONE) {
             st->state = last_state(st);
         }
-        st->again = h->s->now + AGAIN_MS;
+        st->again = h->s->now + STREAM_AGAIN_MS;
         stream_wake(st);
         return;
     }
-    last = doc_head(doc_get(reply->body, STR_LIT("lastSeq"))).u;
     if (st->state == BEGINS) {
         first_page(st, last);
     }
@@ -321,7 +374,7 @@ static void on_page(void *self, const struct reply *reply)
         st->state = last_state(st);
     }
     if (st->state == CATCHES_UP && !st->held) {
-        (void)join(st, last);
+        (void)feed_join(st, last);
     }
     stream_wake(st);
 }
@@ -342,16 +395,26 @@ void stream_read_page(struct stream *st)
                              .reads = true,
                              .done = on_page,
                              .self = st};
+    const bool one = st->from_now || st->checks || st->looks_back;
+    const char *id = st->checks                                  ? st->after.id
+                     : st->leader[0] != 0 || st->state == BEGINS ? st->last_id
+                                                                 : "";
     struct http *h = st->h;
     struct bt_error err;
     struct buf fields;
 
     buf_init(&fields, LIMIT_CONTROL_BYTES);
-    doc_put_map(&fields, 2u + (st->plan_id.len > 0) + (st->types_n > 0));
+    doc_put_map(&fields, 2u + (id[0] != 0) + (st->plan_id.len > 0) + (st->types_n > 0));
     doc_put_cstr(&fields, "fromSeq");
-    doc_put_u64(&fields, st->from_now ? (uint64_t)INT64_MAX : st->next_seq);
+    doc_put_u64(&fields, st->from_now ? (uint64_t)INT64_MAX
+                         : st->checks ? st->after.seq + 1
+                                      : st->next_seq);
     doc_put_cstr(&fields, "limit");
-    doc_put_u64(&fields, st->from_now ? 1 : st->holds ? PAGE_HOLDS : PAGE_EVENTS);
+    doc_put_u64(&fields, one ? 1 : st->holds ? PAGE_HOLDS : PAGE_EVENTS);
+    if (id[0] != 0) {
+        doc_put_cstr(&fields, "afterEventId");
+        doc_put_cstr(&fields, id);
+    }
     if (st->plan_id.len > 0) {
         doc_put_cstr(&fields, "planId");
         doc_put_str(&fields, st->plan_id);
@@ -367,95 +430,12 @@ void stream_read_page(struct stream *st)
             http_refuse(h, err.code, 0, "", err.msg);
             http_ready(h);
         }
-        st->again = h->s->now + AGAIN_MS;
-    }
-    buf_done(&fields);
-}
-
-/* ---- the one read for all ---- */
-
-static void on_live(void *self, const struct reply *reply)
-{
-    struct feed *f = self;
-    struct doc_cursor at;
-    struct doc_head head;
-    uint64_t next;
-
-    f->call = NULL;
-    f->again = reply->ok ? 0 : 1; /* 1: the next run sets it */
-    if (!reply->ok) {
-        f->lost = reply->problem.code == BT_UNAUTHORIZED;
-        return;
-    }
-    at = doc_cursor(doc_get(reply->body, STR_LIT("events")));
-    next = doc_head(doc_get(reply->body, STR_LIT("nextSeq"))).u;
-    (void)doc_next(&at, &head);
-    for (uint32_t i = 0; head.kind == DOC_ARRAY && i < head.n; i++) {
-        if (!ring_add(&f->ring, doc_skip(&at))) {
-            return; /* no memory: it is read again */
-        }
-    }
-    f->ring.end = next > f->ring.end ? next : f->ring.end;
-    f->pause = head.kind != DOC_ARRAY || head.n == 0 ? 0
-               : head.n >= MANY                      ? PAUSE_MANY_MS
-                                                     : PAUSE_MS;
-}
-
-static void read_live(struct feed *f, msec now)
-{
-    struct call_spec spec = {.type = MSG_events_read,
-                             .answer = MSG_events_read_ok,
-                             .reads = true,
-                             .wait_ms = LIVE_WAIT_MS,
-                             .live = true,
-                             .done = on_live,
-                             .self = f};
-    struct bt_error err;
-    struct buf fields;
-
-    if (f->again == 1) {
-        f->again = now + AGAIN_MS;
-    }
-    if (f->pause > 0) {
-        f->again = now + f->pause;
-        f->pause = 0;
-    }
-    if (f->call != NULL || f->again > now) {
-        return;
-    }
-    buf_init(&fields, 128);
-    doc_put_map(&fields, 3);
-    doc_put_cstr(&fields, "fromSeq");
-    doc_put_u64(&fields, f->ring.end);
-    doc_put_cstr(&fields, "limit");
-    doc_put_u64(&fields, LIVE_EVENTS);
-    doc_put_cstr(&fields, "waitMs");
-    doc_put_u64(&fields, LIVE_WAIT_MS);
-    spec.fields = doc_from_buf(&fields);
-    spec.to_shard = f->shard + 1;
-    if (caller_call(f->of, &spec, now, &f->call, &err) != BT_OK) {
-        f->again = now + AGAIN_MS;
+        st->again = h->s->now + STREAM_AGAIN_MS;
     }
     buf_done(&fields);
 }
 
 /* ---- its life ---- */
-
-static struct feed *feed_of(struct caller *c, uint32_t shard)
-{
-    void **slot = caller_slot(c, shard);
-    struct feed *f = *slot;
-
-    if (f == NULL) {
-        f = calloc(1, sizeof *f);
-        *slot = f;
-        if (f != NULL) {
-            f->of = c;
-            f->shard = shard;
-        }
-    }
-    return f;
-}
 
 uint32_t stream_shard(const struct http *h, struct str plan_id)
 {
@@ -510,14 +490,7 @@ void stream_free(struct stream *st)
     if (st->next != NULL) {
         st->next->prev = st->prev;
     }
-    if (--f->users == 0) {
-        if (f->call != NULL) {
-            call_abandon(f->call);
-        }
-        ring_reset(&f->ring, 0);
-        *caller_slot(f->of, f->shard) = NULL;
-        free(f);
-    }
+    feed_release(f);
     buf_done(&st->out);
     free(st);
 }
@@ -554,6 +527,10 @@ static void run(struct stream *st, msec now)
         leave(st, last_state(st));
         stream_wake(st);
     }
+    if (st->state == FOLLOWS && st->feed->changed > 0) {
+        leave(st, ENDS);
+        stream_changed(st, st->feed->changed);
+    }
     if (st->state == FOLLOWS && (st->quiet || st->part_of != NULL)) {
         follow(st);
         if (st->state != FOLLOWS) {
@@ -561,7 +538,7 @@ static void run(struct stream *st, msec now)
         }
     }
     if (st->state == FOLLOWS) {
-        read_live(st->feed, now);
+        feed_read(st->feed, now);
         if (st->asleep && !st->held &&
             (ring_get(&st->feed->ring, st->place) != NULL || st->place < st->feed->ring.first)) {
             stream_wake(st);
@@ -588,7 +565,7 @@ void streams_run(struct server *s, msec now)
 
 msec streams_deadline(const struct server *s, msec now)
 {
-    msec due = s->streams == NULL ? MSEC_NEVER : now + AGAIN_MS;
+    msec due = s->streams == NULL ? MSEC_NEVER : now + STREAM_AGAIN_MS;
 
     for (const struct stream *st = s->streams; st != NULL; st = st->next) {
         const struct feed *f = st->feed;

@@ -25,6 +25,11 @@ struct stream_view {
  * is refused. */
 void stream_attach(struct http *h, struct str plan_id, uint64_t from_seq,
                    const struct stream_view *view, void *self, bool quiet);
+struct event_place;
+/* The same, of a reader who has that event already, from the first one on: when the daemon has
+ * another one of its number, the request is refused. */
+void stream_attach_after(struct http *h, struct str plan_id, const struct event_place *after,
+                         const struct stream_view *view, void *self);
 void *stream_self(const struct stream *st);
 struct http *stream_http(const struct stream *st);
 struct str stream_plan(const struct stream *st);

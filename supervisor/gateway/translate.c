@@ -13,6 +13,7 @@
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/gateway/json.h"
+#include "supervisor/gateway/stream_internal.h"
 
 enum {
     NAME_SHOWN = 40,
@@ -29,8 +30,9 @@ struct translation {
     const struct caller *of;
     struct str types[TYPES_MAX];
     uint32_t types_n;
-    uint64_t after;      /* events up to it are learned from, and not sent */
-    uint64_t seen, told; /* the last event; the last id that was sent */
+    struct event_place after; /* events up to it are learned from, and not sent */
+    struct event_place seen;  /* the last event */
+    uint64_t told;            /* the last id that was sent */
     struct buf held;     /* the event that waits for what its plan was before, or its document */
     uint32_t learned;    /* plans that began before the stream */
     uint64_t learn_from; /* the next event of such a plan; 0 = none is read */
@@ -72,7 +74,7 @@ static bool has_its_share(const struct http *h)
 }
 
 struct translation *translation_new(struct http *h, struct str vocabulary, const struct str *types,
-                                    uint32_t n, uint64_t after)
+                                    uint32_t n, const struct event_place *after)
 {
     struct translation *t;
     char name[NAME_SHOWN + 1];
@@ -100,7 +102,8 @@ struct translation *translation_new(struct http *h, struct str vocabulary, const
     t->s = h->s;
     t->of = h->caller;
     add(h->s, t);
-    t->after = t->told = after;
+    t->after = *after;
+    t->told = after->seq;
     for (uint32_t i = 0; i < n && i < TYPES_MAX; i++) {
         t->types[t->types_n++] = types[i];
     }
@@ -120,8 +123,10 @@ static bool wanted(const struct translation *t, const char *type)
 
 static void put_id(struct translation *t, struct buf *out)
 {
-    buf_printf(out, "id: %" PRIu64 "\n\n", t->seen);
-    t->told = t->seen;
+    buf_add_cstr(out, "id: ");
+    event_place_put(&t->seen, out);
+    buf_add_cstr(out, "\n\n");
+    t->told = t->seen.seq;
 }
 
 static void take(struct stream *st, struct doc event)
@@ -132,11 +137,14 @@ static void take(struct stream *st, struct doc event)
     struct bt_error err;
     bool any = false;
 
-    t->seen = doc_head(doc_get(event, STR_LIT("seq"))).u;
-    if (bt_vocabulary_take(t->v, event.ptr, event.len, &err) != BT_OK) {
-        log_warn("gateway.translate", "event %" PRIu64 ": %s", t->seen, err.msg);
+    t->seen.seq = doc_head(doc_get(event, STR_LIT("seq"))).u;
+    if (st->leader[0] != 0) {
+        event_id_copy(doc_string(doc_get(event, STR_LIT("eventId"))), t->seen.id);
     }
-    while (t->seen > t->after && bt_vocabulary_next(t->v, &said)) {
+    if (bt_vocabulary_take(t->v, event.ptr, event.len, &err) != BT_OK) {
+        log_warn("gateway.translate", "event %" PRIu64 ": %s", t->seen.seq, err.msg);
+    }
+    while (t->seen.seq > t->after.seq && bt_vocabulary_next(t->v, &said)) {
         if (wanted(t, said.type)) {
             buf_add_cstr(out, any ? "\ndata: " : "data: ");
             const size_t from = out->len;
@@ -364,8 +372,10 @@ static void on_over(struct stream *st)
     struct translation *t = stream_self(st);
     const uint64_t last = stream_plan_last(st); /* plan_completed is not always the last */
 
-    t->seen = last > t->seen ? last : t->seen;
-    if (t->seen > t->told) {
+    if (last > t->seen.seq) {
+        t->seen = (struct event_place){.seq = last};
+    }
+    if (t->seen.seq > t->told) {
         put_id(t, stream_out(st));
     }
     stream_finish(st);
@@ -384,5 +394,5 @@ void translation_attach(struct http *h, struct str plan_id)
     struct translation *t = h->own;
 
     h->own = NULL;
-    stream_attach(h, plan_id, 1, &translation_view, t, false);
+    stream_attach_after(h, plan_id, &t->after, &translation_view, t);
 }

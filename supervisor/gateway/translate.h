@@ -16,14 +16,15 @@
 enum { TRANSLATIONS_MAX = 64 };
 
 struct translation;
+struct event_place;
 
 extern const struct stream_view translation_view; /* its self is the translation */
 
 /* types: of translated events, n = 0 for all; they must live as long as the request. after: the
- * seq of the last event that the client has. NULL after refusing: there is no such vocabulary, or
+ * last event that the client has. NULL after refusing: there is no such vocabulary, or
  * the sender has its share. The view frees it, or translation_free. */
 struct translation *translation_new(struct http *h, struct str vocabulary, const struct str *types,
-                                    uint32_t n, uint64_t after);
+                                    uint32_t n, const struct event_place *after);
 void translation_free(void *translation);
 /* The plan that the request has made is its answer, in the words of the translation h->own. */
 void translation_attach(struct http *h, struct str plan_id);

@@ -1,8 +1,9 @@
 /* A stream with a view: a plan that is followed for one request (stream.h). */
 #include "supervisor/gateway/stream_internal.h"
 
-void stream_attach(struct http *h, struct str plan_id, uint64_t from_seq,
-                   const struct stream_view *view, void *self, bool quiet)
+/* NULL after refusing. */
+static struct stream *attach(struct http *h, struct str plan_id, const struct stream_view *view,
+                             void *self)
 {
     struct stream *st =
         plan_id.len < sizeof st->plan_text ? stream_new(h, stream_shard(h, plan_id)) : NULL;
@@ -12,22 +13,51 @@ void stream_attach(struct http *h, struct str plan_id, uint64_t from_seq,
         view->gone(&none, false);
         http_refuse(h, BT_NOMEM, 503, "", "out of memory for a stream");
         http_ready(h);
-        return;
+        return NULL;
     }
     memcpy(st->plan_text, plan_id.ptr, plan_id.len);
     st->plan_id = (struct str){st->plan_text, plan_id.len};
     st->view = view;
     st->self = self;
+    st->sent = h->s->now;
+    h->stream = st;
+    return st;
+}
+
+void stream_attach(struct http *h, struct str plan_id, uint64_t from_seq,
+                   const struct stream_view *view, void *self, bool quiet)
+{
+    struct stream *st = attach(h, plan_id, view, self);
+
+    if (st == NULL) {
+        return;
+    }
     st->quiet = quiet;
     st->next_seq = from_seq;
     st->state = CATCHES_UP;
-    st->sent = h->s->now;
-    h->stream = st;
     if (!quiet) {
         h->status = 200;
         h->type = "text/event-stream";
         h->state = HTTP_READY;
         http_ready(h);
+    }
+}
+
+void stream_attach_after(struct http *h, struct str plan_id, const struct event_place *after,
+                         const struct stream_view *view, void *self)
+{
+    struct stream *st;
+
+    if (after->id[0] == 0) {
+        stream_attach(h, plan_id, 1, view, self, false);
+        return;
+    }
+    st = attach(h, plan_id, view, self);
+    if (st != NULL) {
+        st->next_seq = 1;
+        st->after = *after;
+        st->checks = true;
+        stream_read_page(st);
     }
 }
 

@@ -1,5 +1,6 @@
 #include "supervisor/gateway/watch.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "protocol/base/log.h"
@@ -20,7 +21,8 @@ enum {
 struct reader {
     struct watch *of;
     struct call *call;
-    uint64_t next; /* 0 = from now on */
+    uint64_t next;                   /* 0 = from now on */
+    char last_id[UUID_TEXT_LEN + 1]; /* of a fleet: the eventId of the event before it */
     msec again;
     bool failed;
 };
@@ -107,6 +109,27 @@ struct caller *watch_caller(struct watch *w, msec now)
     return w->caller;
 }
 
+/* A failover lost events that were read: from where the histories part, or from now on. */
+static void go_back(struct reader *r, struct doc details)
+{
+    const struct doc from =
+        details.ptr != NULL ? doc_get(details, STR_LIT("fromSeq")) : (struct doc){NULL, 0};
+
+    r->next = from.ptr != NULL && doc_head(from).u > 1 ? doc_head(from).u : 0;
+    r->last_id[0] = 0;
+    r->failed = false;
+}
+
+static void keep_id(struct reader *r, struct doc body)
+{
+    const struct str id = doc_get(body, STR_LIT("leader")).ptr != NULL
+                              ? doc_string(doc_get(body, STR_LIT("lastEventId")))
+                              : (struct str){NULL, 0};
+
+    (void)snprintf(r->last_id, sizeof r->last_id, "%.*s", id.ptr != NULL ? (int)id.len : 0,
+                   id.ptr != NULL ? id.ptr : "");
+}
+
 static void on_page(void *self, const struct reply *reply)
 {
     struct reader *r = self;
@@ -117,6 +140,10 @@ static void on_page(void *self, const struct reply *reply)
 
     r->call = NULL;
     r->failed = !reply->ok;
+    if (!reply->ok && reply->problem.code == BT_HISTORY_CHANGED) {
+        go_back(r, reply->problem.details);
+        return;
+    }
     if (!reply->ok) {
         if (reply->problem.code == BT_UNAUTHORIZED && !w->refused) {
             w->refused = true;
@@ -140,7 +167,10 @@ static void on_page(void *self, const struct reply *reply)
             w->takers[t].take(w->takers[t].self, event);
         }
     }
-    r->next = next > r->next ? next : r->next;
+    if (next >= r->next) {
+        r->next = next;
+        keep_id(r, reply->body);
+    }
     if (r->next > doc_head(doc_get(reply->body, STR_LIT("lastSeq"))).u) { /* it has all */
         r->again = w->now + (head.n >= MANY ? PAUSE_MANY_MS : PAUSE_MS);
     }
@@ -159,8 +189,12 @@ static void read_next(struct reader *r, struct caller *caller, msec now)
     struct bt_error err;
     struct buf fields;
 
-    buf_init(&fields, 128);
-    doc_put_map(&fields, 3);
+    buf_init(&fields, 256);
+    doc_put_map(&fields, 3u + (r->last_id[0] != 0));
+    if (r->last_id[0] != 0) {
+        doc_put_cstr(&fields, "afterEventId");
+        doc_put_cstr(&fields, r->last_id);
+    }
     doc_put_cstr(&fields, "fromSeq");
     doc_put_u64(&fields, r->next == 0 ? (uint64_t)INT64_MAX : r->next);
     doc_put_cstr(&fields, "limit");

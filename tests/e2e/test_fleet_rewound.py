@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "agents" / "python"))
 import baton  # noqa: E402  (the path is set just above)
 
 
-class Rewound(BatonTest):
+class Lagging(BatonTest):
     def lagging(self, names=("one",)):
         """Nodes, and a second server that nobody waits for."""
         server = pg.Server(self)
@@ -53,6 +53,8 @@ class Rewound(BatonTest):
         seqs = [e["seq"] for e in node.events()]
         self.assertEqual(seqs, list(range(1, len(seqs) + 1)))
 
+
+class Rewound(Lagging):
     def test_a_leader_whose_events_were_lost_says_so_and_readers_are_told(self):
         server, (one,) = self.lagging()
         kept, lost = self.lose(server, one)

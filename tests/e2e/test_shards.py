@@ -120,9 +120,9 @@ class Member(Node):
 class Several(BatonTest):
     before = staticmethod(lambda node: None)  # a node starts
 
-    def fleet(self, names=("one", "two"), shards=SHARDS, **kwargs):
+    def fleet(self, names=("one", "two"), shards=SHARDS, server=None, **kwargs):
         """The command of deploy/FLEET.md, with an address of the test's own: baton fleet init postgresql://db1,db2/baton --shards 4"""
-        server = pg.Server(self)
+        server = server or pg.Server(self)
         self.url = server.url
         self.fleet_verb("init", "--shards", shards)
         nodes = [Member(self, server, name, **kwargs) for name in names]

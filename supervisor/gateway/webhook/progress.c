@@ -4,6 +4,9 @@
 
 void hook_taken(struct hook_progress *p, uint64_t seq)
 {
+    if (seq != p->seq) {
+        p->id[0] = 0;
+    }
     p->seq = seq;
     p->tries = 0;
     p->failed = 0;

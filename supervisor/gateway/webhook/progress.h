@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "protocol/base/msec.h"
+#include "protocol/base/uuid.h"
 
 enum {
     HOOK_WAIT_MS = 1000,             /* after the first failure; then twice as long each time */
@@ -20,13 +21,14 @@ enum {
 
 struct hook_progress {
     uint64_t seq;               /* the last event that is behind it */
+    char id[UUID_TEXT_LEN + 1]; /* its eventId, in a fleet; "" = not known */
     uint32_t tries;             /* of the next event, that failed */
     msec failed, due;           /* tries > 0: when the first one failed, when the next one is due */
     bool parked;                /* nothing is sent before somebody asks for it */
     char why[HOOK_WHY_MAX + 1]; /* of the last failure; "" = none */
 };
 
-/* The receiver has taken the event. */
+/* The receiver has taken the event, whose eventId the caller fills in. */
 void hook_taken(struct hook_progress *p, uint64_t seq);
 /* It has not. status 0: no answer came, and why. random: any number, for the jitter. */
 void hook_failed(struct hook_progress *p, msec now, unsigned status, uint64_t retry_after_ms,

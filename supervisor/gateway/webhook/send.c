@@ -35,7 +35,7 @@ static void on_sent(void *self, unsigned status, uint64_t retry_after_ms, const 
         if (tries > 0) {
             log_info("gateway.webhook", "%s: its receiver takes events again", h->name);
         }
-        hook_taken(&s->at, h->event_seq);
+        hook_passed(h, h->event_seq, doc_string(doc_get(h->event, STR_LIT("eventId"))));
         h->dirty = true;
         if (hook_is_push(&h->spec) && a2a_push_ends(h->event)) {
             push_end(h, NULL);

@@ -232,6 +232,7 @@ bool hook_state_read(const char *dir, const char *name, uint32_t shard,
         ret->at.failed = number(d, "failedMs");
         ret->at.due = number(d, "dueMs");
         ret->at.parked = parked.ptr != NULL && doc_head(parked).b;
+        (void)take_text(d, "eventId", ret->at.id, UUID_TEXT_LEN);
         (void)take_text(d, "why", ret->at.why, HOOK_WHY_MAX);
         ret->resent = number(d, "resent");
         ret->tested = number(d, "tested");
@@ -259,6 +260,9 @@ static void put_state(struct buf *out, const struct hook_spec *spec, const struc
     }
     json_key(out, "parked");
     json_bool(out, s->at.parked);
+    if (s->at.id[0] != 0) {
+        json_member(out, "eventId", str_from(s->at.id));
+    }
     json_member(out, "why", str_from(s->at.why));
     json_member(out, "testWhy", str_from(s->test_why));
     json_close(out, '}');

@@ -34,6 +34,8 @@ struct hook {
     struct doc_cursor at;
     uint32_t left;
     uint64_t page_next;
+    char page_id[UUID_TEXT_LEN + 1]; /* the eventId of the event before page_next */
+    bool fleet;                      /* numbers may be used again: eventIds are compared */
     uint64_t known;   /* the last event of all when the page was asked for; 0 = there may be more */
     struct doc event; /* the one that is to be sent; .ptr NULL = none */
     uint64_t event_seq;
@@ -77,6 +79,8 @@ void hook_drop_page(struct hook *h);
 void hook_read_page(struct hook *h);
 /* The next event that is wanted, in h->event. False: there is none now. */
 bool hook_next(struct hook *h);
+/* The event is behind it. */
+void hook_passed(struct hook *h, uint64_t seq, struct str event_id);
 /* Whether there are events that were not read. */
 bool hook_has_more(const struct hook *h);
 
