@@ -10,6 +10,7 @@ const listeners = new Set();
 export const state = { last: 0, live: false, received: 0 };
 
 let stop = null; // of the connection
+let place = ''; // where the stream goes on: the id of the last event; '' = from now on, and everything is read again
 let waiting = [];
 let scheduled = false;
 let running = false;
@@ -72,40 +73,57 @@ async function read(answer) {
             const data = block.split('\n').filter((l) => l.startsWith('data: ')).map((l) => l.slice(6)).join('\n');
             if (data) {
                 const event = JSON.parse(data);
-                if (event.seq > state.last) {
+                if (event.type === 'history_changed') { // what came after event.fromSeq was lost
+                    forget();
+                    return;
+                }
+                if (event.shard !== undefined || event.seq > state.last) { // a number is one of its shard
                     take(event);
                 }
             }
+            place = block.match(/^id: (.*)$/m)?.[1] ?? place;
         }
     }
 }
 
-/** True: it came so far that going on is right; false: it was too far behind, and starts from now. */
-async function catchUp() {
-    const { lastSeq = 0 } = await get('/v1/info');
-    if (lastSeq - state.last > BEHIND || lastSeq < state.last) {
-        state.last = lastSeq;
-        return false;
-    }
-    return true;
+function forget() {
+    place = '';
+    state.last = 0;
 }
 
-async function connect(first) {
-    stop = new AbortController();
-    if (!(await catchUp()) && !first) {
-        again();
+/** Forgets where it was when that is too far behind, or of another journal. */
+async function catchUp() {
+    const { lastSeq = 0 } = await get('/v1/info');
+    if (!place.startsWith('S') && (lastSeq - state.last > BEHIND || lastSeq < state.last)) { // a vector has numbers of shards
+        forget();
     }
-    const answer = await fetch('/v1/events?after=' + state.last, {
+}
+
+function open() {
+    return fetch('/v1/events' + (place ? '?after=' + encodeURIComponent(place) : ''), {
         signal: stop.signal,
         cache: 'no-store',
         headers: headers({ Accept: 'text/event-stream' }),
     });
+}
+
+async function connect() {
+    stop = new AbortController();
+    await catchUp();
+    let answer = await open();
+    if (answer.status === 400 || answer.status === 409) { // a fleet of several shards wants a vector; history has changed
+        forget();
+        answer = await open();
+    }
     if (answer.status === 401) {
         lost();
         return;
     }
     if (!answer.ok) {
         throw new Error('HTTP ' + answer.status);
+    }
+    if (!place) {
+        again();
     }
     set(true);
     await read(answer);
@@ -117,17 +135,15 @@ const pause = (n) => new Promise((go) => {
 
 async function loop() {
     let wait = 200;
-    let first = true;
     while (running) {
         try {
-            await connect(first);
+            await connect();
             wait = 200;
         } catch (e) {
             if (e.status === 401) {
                 return;
             }
         }
-        first = false;
         if (!running) {
             return;
         }
@@ -141,6 +157,7 @@ export function start(from) {
     if (!running) {
         running = true;
         state.last = from;
+        place = String(from);
         loop();
     }
 }
