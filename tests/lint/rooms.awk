@@ -15,6 +15,7 @@ BEGIN {
     # state.c is a library of its own, without a socket
     may["protocol/client/state"] = base " protocol/wire protocol/client/state"
     may["protocol/client/state_file"] = base " protocol/wire protocol/client/state"
+    may["protocol/client/fleet_map"] = base " protocol/wire protocol/client/fleet_map.h"
     may["protocol/client/seeds"] = base " protocol/client/state.h protocol/client/seeds"
     may["protocol/client/credential"] = base " protocol/auth protocol/wire protocol/client/state protocol/client/credential"
     may["protocol/client/exchange"] = base " protocol/auth protocol/wire protocol/client/exchange"
@@ -32,7 +33,7 @@ BEGIN {
     may["supervisor/spawn"] = base
     may["supervisor/audit"] = base " protocol/wire/doc.h protocol/wire/json_tame.h"
     may["supervisor/certs"] = base " protocol/client/state.h"
-    may["supervisor/gateway"] = base " protocol/messages.def protocol/wire protocol/auth protocol/link protocol/client/state.h protocol/client/credential protocol/client/exchange protocol/client/listener.h supervisor/config/yaml.h supervisor/plan/recipe.h baton/vocabulary.h"
+    may["supervisor/gateway"] = base " protocol/messages.def protocol/wire protocol/auth protocol/link protocol/client/fleet_map.h protocol/client/state.h protocol/client/credential protocol/client/exchange protocol/client/listener.h supervisor/config/yaml.h supervisor/plan/recipe.h baton/vocabulary.h"
     may["supervisor/bridge"] = base " protocol/wire protocol/client/page.h protocol/link baton/client.h"
     may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h agents/llm/model/config.h supervisor/core/plan/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h supervisor/spawn/group.h supervisor/schedule/cron_text.h supervisor/schedule/rules/cron.h"
     # the loop: engine <- query <- dispatch <- conversation <- api <- the daemon
@@ -46,7 +47,7 @@ BEGIN {
     may["supervisor/transfer"] = base " protocol/wire supervisor/core/run/record.h supervisor/journal supervisor/plan"
     may["supervisor/dispatch"] = below " protocol/auth protocol/artifact protocol/jsonschema protocol/link supervisor/keyword supervisor/engine supervisor/query"
     may["supervisor/conversation"] = below " protocol/auth supervisor/audit supervisor/engine supervisor/query supervisor/dispatch"
-    may["supervisor/api"] = below " protocol/artifact protocol/auth supervisor/auth protocol/link protocol/messages.def supervisor/engine supervisor/query supervisor/artifacts supervisor/retention supervisor/schedule supervisor/transfer supervisor/dispatch supervisor/conversation supervisor/audit"
+    may["supervisor/api"] = below " protocol/client/fleet_map.h protocol/artifact protocol/auth supervisor/auth protocol/link protocol/messages.def supervisor/engine supervisor/query supervisor/artifacts supervisor/retention supervisor/schedule supervisor/transfer supervisor/dispatch supervisor/conversation supervisor/audit"
     # the command line: common <- view <- chat <- verbs <- usage <- main.c; picture <- view
     common = base " protocol/wire protocol/client/state.h baton/client.h supervisor/cli/common"
     may["supervisor/cli/common"] = common " supervisor/core/plan supervisor/certs/certs.h supervisor/config/yaml.h supervisor/config/yaml_write.h supervisor/plan"
@@ -66,7 +67,7 @@ BEGIN {
     may["supervisor"] = base " protocol/wire/doc.h supervisor/auth protocol/link registry supervisor/core supervisor/journal supervisor/plan protocol/client/state.h supervisor/artifacts supervisor/retention supervisor/schedule supervisor/transfer protocol/artifact supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation supervisor/api supervisor/config supervisor/spawn supervisor/audit"
     # the type of a cell: what tables, files and databases share
     may["agents/cells"] = base
-    may["agents/sdk"] = base " protocol/client/seeds.h protocol/client/transfer.h baton/client.h protocol/auth protocol/client/credential protocol/client/exchange agents/cells protocol/artifact protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
+    may["agents/sdk"] = base " protocol/client/fleet_map.h protocol/client/seeds.h protocol/client/transfer.h baton/client.h protocol/auth protocol/client/credential protocol/client/exchange agents/cells protocol/artifact protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
     may["agents/calc"] = base " protocol/wire protocol/zone agents/cells agents/sdk baton/agent.h"
     may["agents/a2a"] = base " protocol/wire agents/sdk baton/agent.h agents/web"
     may["agents/rag"] = base " protocol/wire agents/sdk baton/agent.h agents/web"

@@ -12,16 +12,10 @@
 #include <unistd.h>
 
 #include "protocol/base/shard.h"
+#include "protocol/client/fleet_map.h"
 #include "protocol/client/seeds.h"
-#include "protocol/wire/doc.h"
 
-enum {
-    MAP_BYTES = 128 * 1024,
-    PORT_MAX = 65535,
-    PATH_BYTES = 4096,
-    BASE = 10,
-    STATUS_CRASHED = 70
-};
+enum { PORT_MAX = 65535, PATH_BYTES = 4096, BASE = 10, STATUS_CRASHED = 70 };
 
 static sem_t *places; /* shared by the processes; NULL: one shard */
 
@@ -112,64 +106,26 @@ static enum bt_code become(struct options *o, uint32_t shard, struct bt_error *e
 
 /* ---- another node ---- */
 
-static struct doc read_map(const char *fleet, struct buf *packed)
-{
-    char path[PATH_BYTES + 32];
-    char chunk[PATH_BYTES];
-    struct buf json;
-    size_t n;
-    FILE *f;
-
-    (void)snprintf(path, sizeof path, "%.4000s/fleet.json", fleet);
-    f = fopen(path, "re");
-    if (f == NULL) {
-        return (struct doc){NULL, 0};
-    }
-    buf_init(&json, MAP_BYTES);
-    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0) {
-        buf_add(&json, chunk, n);
-    }
-    (void)fclose(f);
-    if (buf_check(&json, NULL) != BT_OK ||
-        json_to_doc(buf_str(&json), NULL, packed, NULL) != BT_OK) {
-        buf_clear(packed);
-    }
-    buf_done(&json);
-    return packed->len > 0 ? doc_from_buf(packed) : (struct doc){NULL, 0};
-}
-
-static struct str text_at(struct doc map, const char *key)
-{
-    const struct doc at = doc_get(map, str_from(key));
-
-    return at.ptr != NULL ? doc_string(at) : (struct str){NULL, 0};
-}
-
 /* By the file that the node writes. A node with an address for other hosts may be on one. Where
  * `auth` is required there is no bus, and the token of this process is not taken. */
 bool shards_elsewhere(const struct options *o, char *ret)
 {
-    struct buf packed;
-    struct doc at;
-    struct str control;
-    bool found = false;
+    char path[PATH_BYTES + 32];
+    struct fleet_place at;
+    struct buf map;
+    bool found;
 
     if (o->fleet == NULL) {
         return false;
     }
-    buf_init(&packed, json_doc_capacity(MAP_BYTES));
-    at = read_map(o->fleet, &packed);
-    at = at.ptr != NULL ? doc_get(at, STR_LIT("shards")) : at;
-    at = at.ptr != NULL ? doc_at(at, o->shard) : at;
-    if (at.ptr != NULL && text_at(at, "remote").len == 0 && text_at(at, "events").len > 0) {
-        const struct doc here = doc_get(at, STR_LIT("here"));
-        control = text_at(at, "control");
-        found = control.len > 0 && control.len <= STATE_URL_MAX && here.ptr != NULL &&
-                doc_head(here).kind == DOC_BOOL && !doc_head(here).b;
-        (void)snprintf(ret, STATE_URL_MAX + 1, "%.*s", found ? (int)control.len : 0,
-                       found ? control.ptr : "");
+    (void)snprintf(path, sizeof path, "%.4000s/" FLEET_MAP_FILE, o->fleet);
+    found = fleet_map_read(path, &map) && fleet_map_shard(doc_from_buf(&map), o->shard, &at) &&
+            !at.here && at.remote.len == 0 && at.events.len > 0 && at.control.len > 0 &&
+            at.control.len <= STATE_URL_MAX;
+    if (found) {
+        (void)snprintf(ret, STATE_URL_MAX + 1, "%.*s", STR_ARG(at.control));
     }
-    buf_done(&packed);
+    buf_done(&map);
     return found;
 }
 

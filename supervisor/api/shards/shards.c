@@ -4,35 +4,20 @@
 #include <string.h>
 
 #include "protocol/base/shard.h"
+#include "protocol/client/fleet_map.h"
 #include "protocol/wire/shard_route.h"
 #include "supervisor/api/api.h"
 #include "supervisor/engine/access.h"
 
-enum { MAP_BYTES = 128 * 1024, DETAILS_BYTES = 1024, KEY_BYTES = 1024 };
+enum { DETAILS_BYTES = 1024, KEY_BYTES = 1024 };
 
 /* The map as the node last wrote it. An empty document: there is none. */
 static struct doc read_map(const struct engine *engine, struct buf *packed)
 {
     const char *path = engine_options(engine)->fleet_map;
-    FILE *f = path == NULL ? NULL : fopen(path, "re");
-    struct buf json;
-    char chunk[4096];
-    size_t n;
 
-    if (f == NULL) {
-        return (struct doc){NULL, 0};
-    }
-    buf_init(&json, MAP_BYTES);
-    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0) {
-        buf_add(&json, chunk, n);
-    }
-    (void)fclose(f);
-    if (buf_check(&json, NULL) != BT_OK ||
-        json_to_doc(buf_str(&json), NULL, packed, NULL) != BT_OK) {
-        buf_clear(packed);
-    }
-    buf_done(&json);
-    return doc_from_buf(packed);
+    return fleet_map_read(path != NULL ? path : "", packed) ? doc_from_buf(packed)
+                                                            : (struct doc){NULL, 0};
 }
 
 static uint64_t number_at(struct doc map, const char *key)
@@ -43,53 +28,27 @@ static uint64_t number_at(struct doc map, const char *key)
     return head.kind == DOC_UINT ? head.u : 0;
 }
 
-static struct str text_at(struct doc map, const char *key)
-{
-    const struct str s = doc_string(doc_get(map, str_from(key)));
-
-    return s.ptr != NULL ? s : (struct str){"", 0};
-}
-
 /* Where who asks reaches the shard: a client of this host by the address that only this host has,
  * when the shard is here. */
-static struct str address_of(const struct request *rq, struct doc shard)
+static struct str address_of(const struct request *rq, const struct fleet_place *at)
 {
-    const struct str remote = text_at(shard, "remote");
-    const struct doc here = doc_get(shard, STR_LIT("here"));
-    const bool is_here = here.ptr != NULL && doc_head(here).kind == DOC_BOOL && doc_head(here).b;
-
-    return remote.len > 0 && (engine_is_remote(rq->handle) || !is_here) ? remote
-                                                                        : text_at(shard, "control");
-}
-
-static struct doc shard_in(struct doc map, uint32_t shard)
-{
-    const struct doc list = doc_get(map, STR_LIT("shards"));
-
-    for (uint32_t i = 0; i < SHARDS_MAX; i++) {
-        const struct doc one = list.ptr != NULL ? doc_at(list, i) : (struct doc){NULL, 0};
-        if (one.ptr == NULL) {
-            break;
-        }
-        if (number_at(one, "shard") == shard) {
-            return one;
-        }
-    }
-    return (struct doc){NULL, 0};
+    return at->remote.len > 0 && (engine_is_remote(rq->handle) || !at->here) ? at->remote
+                                                                             : at->control;
 }
 
 static void refuse_moved(struct engine *engine, struct request *rq, uint32_t shard)
 {
     struct bt_error err;
+    struct fleet_place at;
     struct buf packed;
     struct buf details;
     struct doc map;
     struct str control;
 
-    buf_init(&packed, json_doc_capacity(MAP_BYTES));
     buf_init(&details, DETAILS_BYTES);
     map = read_map(engine, &packed);
-    control = address_of(rq, shard_in(map, shard));
+    (void)fleet_map_shard(map, shard, &at);
+    control = address_of(rq, &at);
     (void)err_set(&err, BT_MOVED, "shard %u has it, at %.*s; this is shard %u", shard,
                   control.len > 0 ? (int)control.len : 14,
                   control.len > 0 ? control.ptr : "no address now", engine_options(engine)->shard);
@@ -99,7 +58,7 @@ static void refuse_moved(struct engine *engine, struct request *rq, uint32_t sha
     doc_put_cstr(&details, "control");
     doc_put_str(&details, control);
     doc_put_cstr(&details, "mapVersion");
-    doc_put_u64(&details, number_at(map, "version"));
+    doc_put_u64(&details, fleet_map_version(map));
     request_refuse(engine, rq, &err, CLASS_NONE, 0, doc_from_buf(&details));
     buf_done(&details);
     buf_done(&packed);
@@ -266,26 +225,26 @@ void on_fleet_map(struct engine *engine, struct request *rq)
         .version = 1, .shard = engine_options(engine)->shard, .shards = list, .shards_n = 1};
     struct msg_fleet_map m;
     struct buf packed;
-    struct doc map;
 
     if (!request_read(engine, rq, MSG_fleet_map, &m)) {
         return;
     }
-    buf_init(&packed, json_doc_capacity(MAP_BYTES));
-    map = shards < 2 ? (struct doc){NULL, 0} : read_map(engine, &packed);
     if (shards < 2) {
         describe_one(engine, rq, &list[0]);
-    } else {
-        ok.version = number_at(map, "version");
-        ok.shards_n = shards;
+        request_answer(engine, rq, MSG_fleet_map_ok, &ok);
+        return;
     }
-    for (uint32_t i = 0; shards >= 2 && i < shards; i++) {
-        const struct doc one = shard_in(map, i);
+    const struct doc map = read_map(engine, &packed);
+    ok.version = fleet_map_version(map);
+    ok.shards_n = shards;
+    for (uint32_t i = 0; i < shards; i++) {
+        struct fleet_place at;
+        (void)fleet_map_shard(map, i, &at);
         list[i] = (struct msg_fleet_shard){.shard = i,
-                                           .epoch = number_at(one, "epoch"),
-                                           .control = address_of(rq, one),
-                                           .events = text_at(one, "events"),
-                                           .node = text_at(one, "node")};
+                                           .epoch = at.epoch,
+                                           .control = address_of(rq, &at),
+                                           .events = at.events,
+                                           .node = at.node};
     }
     request_answer(engine, rq, MSG_fleet_map_ok, &ok);
     buf_done(&packed);
