@@ -82,7 +82,7 @@ rule_of() { # of the exploration that is in $out
 hunt() { # MUTANT
     found=
     if [ -z "$all" ]; then
-        last=$(sed -n "s/^| $1 [a-z0-9_]* | \(test_[a-z_]*\).*/\1/p" tests/mutants/README.md)
+        last=$(sed -n "s/^| $1 [a-z0-9_]* | \([a-z_]\{1,\}\).*/\1/p" tests/mutants/README.md)
         if [ -n "$last" ] && red "$1" "$last"; then
             found=$last
             return 0

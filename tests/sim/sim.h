@@ -371,7 +371,7 @@ msec sim_draw_duration(struct sim *s, const struct exec *x);
 bool sim_is_full(const struct sim *s, const struct body *b);
 /* The answer BUSY leaves the process. */
 void sim_refuse(struct sim *s, const struct sim_event *ev);
-/* The waits, as the events say; what is sent in them; what the registry says about them. */
+/* The waits, as the events report; what is sent in them; what the registry says about them. */
 void sim_full_event(struct sim *s, const struct core_event *ev);
 void sim_full_record(struct sim *s, const struct record *rec);
 void sim_full_turn(struct sim *s);

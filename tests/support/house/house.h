@@ -118,9 +118,9 @@ const char *house_ask_bytes(struct house *h, const char *bytes, size_t len);
 /* The answer to the request before, when it came later. */
 const char *house_late_answer(struct house *h);
 /* Requests come from the credential from now on: "observer", "submitter", "other" (a submitter),
- * "reviewer", "agent", "twin" (both of calc) or "admin", which have the role of their name, or "poor" (a
- * submitter: four requests in a minute, one plan at a time); NULL = the token.
- * Returns the one before. */
+ * "reviewer", "agent", "twin" (both of calc) or "admin", which have the role of their name, or
+ * "poor" (a submitter: four requests in a minute, one plan at a time); NULL = the token. Returns
+ * the one before. */
 const char *house_as(struct house *h, const char *credential);
 /* A request without fields as the credential would send it next; for house_ask_bytes. */
 struct house_sealed {
