@@ -163,6 +163,26 @@ static void a_cancelled_plan_ends_with_it(void **state)
                  "[0] run done\n");
 }
 
+/* It is asked again until its drain is known; then another one has the same attempt. */
+static void one_that_drains_gives_the_attempt_to_another(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_submit(r, "A(unsafe retries=0)");
+    busy(r, "A");
+    rig_until(r, 50);
+    rig_instance(r, CORE_DRAIN, 1, "SIGTERM");
+    busy(r, "A");
+    rig_until(r, 500);
+    rig_forget(r);
+    rig_up(r, "x", 2, 1);
+    RIG_TRACE(r, "[500] agent_registered x i2\n"
+                 "[500] registered i2 epoch=2\n"
+                 "[500] agent_up x i2\n"
+                 "[500] A#1 assigned i2\n"
+                 "[500] dispatch A#1 i2/0\n");
+}
+
 static void an_old_incarnation_holds_nothing_up(void **state)
 {
     struct rig *r = *state;
@@ -190,6 +210,7 @@ int main(void)
         CORE_TEST(the_queue_timeout_counts_over_all_refusals),
         CORE_TEST(the_time_of_the_attempt_does_not_run_meanwhile),
         CORE_TEST(a_cancelled_plan_ends_with_it),
+        CORE_TEST(one_that_drains_gives_the_attempt_to_another),
         CORE_TEST(an_old_incarnation_holds_nothing_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
