@@ -194,6 +194,20 @@ static bool is_let_go(struct engine *engine, uint64_t handle, enum msg_type type
            engine_away_ms(engine) > AWAY_MS && engine_answer_later(engine);
 }
 
+/* It is opened when it is taken up: its number is valid once. Only a session that has proved itself
+ * may leave requests here. */
+static bool is_sealed_let_go(struct engine *engine, uint64_t handle, struct str bytes)
+{
+    struct sessions *sessions = engine_options(engine)->sessions;
+    struct seal seal = {.n = 0};
+    struct str body;
+
+    return sessions != NULL && seal_read(bytes, &seal, &body) &&
+           sessions_who(sessions, &seal, engine_wall(engine)) != NULL &&
+           is_let_go(engine, handle,
+                     msg_type_from_wire(msg_peek(body.ptr, body.len, PEEK_BYTES).type));
+}
+
 /* `storage` tells a client that knows other nodes to ask whether one of them leads. */
 static void refuse_away(struct engine *engine, struct request *rq)
 {
@@ -219,7 +233,8 @@ void api_on_request_meanwhile(struct engine *engine, uint64_t handle, struct str
     struct request rq;
     enum msg_type type;
 
-    if (seal_is_sealed(bytes) && !api_open_sealed(engine, handle, bytes, &seal, &body)) {
+    if (seal_is_sealed(bytes) && (is_sealed_let_go(engine, handle, bytes) ||
+                                  !api_open_sealed(engine, handle, bytes, &seal, &body))) {
         return;
     }
     peek = msg_peek(body.ptr, body.len, PEEK_BYTES);
@@ -233,7 +248,7 @@ void api_on_request_meanwhile(struct engine *engine, uint64_t handle, struct str
         api_refuse_token(engine, &rq);
         return;
     }
-    if (is_let_go(engine, handle, type)) {
+    if (seal.n == 0 && is_let_go(engine, handle, type)) {
         return;
     }
     refuse_away(engine, &rq);

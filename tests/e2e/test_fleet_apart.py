@@ -164,6 +164,19 @@ class Apart(test_fleet.Elsewhere, BatonTest):
         self.assertEqual(self.one.executions(), ["a", "b"])
         self.assertEqual((self.one.process.poll(), self.two.leads()), (None, False))
 
+    def test_what_an_agent_sends_to_a_leader_that_is_away_for_long_is_taken_once(self):
+        """It is put by after some seconds, so that the agent may look for another leader; here there is none."""
+        runs = self.begin()[1]
+        self.two.stop()
+        self.reach(False)
+        time.sleep(9)
+        self.reach(True)
+        until(lambda: '"completed"' in self.client("status", runs, "--json").stdout, 60, "it is done\n" + self.one.log())
+        self.assertEqual(self.one.process.poll(), None)
+        self.assertEqual(self.one.executions(), ["a", "b"])
+        self.assertNotIn("auth.refused", self.one.log())
+        self.assertNotIn("another request", (self.one.work / "exec.log").read_text())
+
     def test_agents_and_clients_come_over_a_line_that_is_slower_than_their_first_patience(self):
         done, runs = self.begin()
         self.other.line("delay", 150)  # 300 ms there and back; a connection by TLS takes four of them
