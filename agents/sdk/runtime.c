@@ -419,6 +419,7 @@ enum bt_code runtime_new(const struct runtime_how *how, struct runtime **ret, st
     rt->done = how->done;
     rt->own_loop = how->own_loop;
     rt->look_at = MSEC_NEVER;
+    buf_init(&rt->request, LIMIT_STEP_BYTES);
     buf_init(&rt->out, LIMIT_STEP_BYTES);
     buf_init(&rt->trunk.frame, BUNDLE_BYTES_MAX);
     buf_init(&rt->trunk.answers, RUNTIME_REQUESTS * (size_t)(BUNDLE_ITEM_BYTES + LIMIT_STEP_BYTES));

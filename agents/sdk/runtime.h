@@ -136,8 +136,9 @@ struct runtime {
     struct runtime_trunk trunk;
     struct pool *pool;
     struct runtime_quick quick;
-    bool own_loop; /* of the program (loop/drive.c): no workers, no signals */
-    struct buf out;
+    bool own_loop;      /* of the program (loop/drive.c): no workers, no signals */
+    struct buf request; /* of the control lane: a handshake may send it again */
+    struct buf out;     /* an answer */
     struct runtime_stats stats;
     int signals;
     bool ended;

@@ -190,8 +190,9 @@ static void send_control(struct runtime *rt, enum msg_type type, const void *bod
     enum bt_code code;
 
     (void)snprintf(id, sizeof id, "c%" PRIu64, ++rt->control_n);
-    buf_clear(&rt->out);
-    code = msg_request(&rt->out, WIRE_MSGPACK, str_from(id), str_from(rt->token), type, body, &err);
+    buf_clear(&rt->request);
+    code = msg_request(&rt->request, WIRE_MSGPACK, str_from(id), str_from(rt->token), type, body,
+                       &err);
     if (code == BT_OK && rt->control == NULL) {
         code = err_set(&err, BT_UNAVAILABLE, "no control lane");
     }

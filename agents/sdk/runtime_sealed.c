@@ -33,7 +33,7 @@ enum bt_code runtime_credential(struct runtime *rt, struct bt_error *err)
     return code;
 }
 
-/* The request in rt->out, or the handshake that it waits for. */
+/* The request in rt->request, or the handshake that it waits for. */
 static enum bt_code send_next(struct runtime *rt, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
@@ -43,7 +43,7 @@ static enum bt_code send_next(struct runtime *rt, struct bt_error *err)
     }
     buf_clear(&rt->sealed);
     if (code == BT_OK) {
-        code = exchange_next(&rt->credential, buf_str(&rt->out), &rt->sealed, err);
+        code = exchange_next(&rt->credential, buf_str(&rt->request), &rt->sealed, err);
     }
     return code == BT_OK ? link_lane_send(rt->control, rt->sealed.at, rt->sealed.len, err) : code;
 }
@@ -51,7 +51,7 @@ static enum bt_code send_next(struct runtime *rt, struct bt_error *err)
 enum bt_code runtime_send(struct runtime *rt, struct bt_error *err)
 {
     if (rt->credential.id[0] == 0) {
-        return link_lane_send(rt->control, rt->out.at, rt->out.len, err);
+        return link_lane_send(rt->control, rt->request.at, rt->request.len, err);
     }
     exchange_start(&rt->credential);
     return send_next(rt, err);

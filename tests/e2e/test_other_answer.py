@@ -1,21 +1,25 @@
 #!/usr/bin/env python3
 """A supervisor answers a request of before: clients and agents take it for no answer, and use another connection."""
+import contextlib
 import importlib.machinery
 import importlib.util
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
-from harness import BIN, ROOT, main
+from harness import BIN, ROOT, main, until
 
 SDK = ROOT / "agents" / "python"
 sys.path.insert(0, str(SDK))
 sys.dont_write_bytecode = True
 import baton  # noqa: E402  (the path is set just above)
+import sealed  # noqa: E402
 
 loader = importlib.machinery.SourceFileLoader("kit", str(SDK / "baton-agent-check"))
 kit = importlib.util.module_from_spec(importlib.util.spec_from_loader("kit", loader))
@@ -71,6 +75,75 @@ class OtherAnswer(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"\AUNAVAILABLE .*answered another request\nright\n\Z")
         self.assertEqual(self.connections(), 2)
+
+
+class Sealed(kit.Supervisor):
+    """Takes sealed requests. It ends a session once, when `ends` is set, and holds the answer to the next auth.begin until `go`."""
+
+    def __init__(self, state, url=None):
+        self.sessions, self.ends, self.began, self.go = {}, threading.Event(), threading.Event(), threading.Event()
+        self.go.set()
+        self.sealed = []  # types, in their order
+        super().__init__(state, url)
+
+    def begin(self, body):
+        key, ours, theirs, sid = sealed.key_of(CREDENTIAL), os.urandom(32), bytes.fromhex(body["nonceC"]), os.urandom(16)
+        self.sessions[sid] = sealed.hkdf(key, theirs + ours, b"baton session 1" + sid)
+        self.began.set()
+        self.go.wait(30)
+        return {"type": "auth.begin.ok", "sid": sid.hex(), "nonceS": ours.hex(), "proof": sealed.mac(key, b"S", theirs, ours, sid).hex()}
+
+    def serve(self, sock):
+        pipe = baton.Pipe(sock, baton.REP, baton.REQ)
+        sock.settimeout(None)
+        with contextlib.suppress(OSError, EOFError):
+            while True:
+                header, data = baton.split_header(pipe.recv())
+                head, body = data[4:28], data[sealed.HEADER:]
+                if data[:4] != sealed.MAGIC:
+                    body, form = baton._decode(data)
+                    pipe.send(header + baton._encode({"v": 1, "id": body["id"], "ok": True, **self.begin(body)}, form))
+                    continue
+                body, form = baton._decode(body)
+                self.sealed.append(body["type"])
+                if self.ends.is_set() and body["type"] == "agent.heartbeat":
+                    self.ends.clear()
+                    self.go.clear()
+                    pipe.send(header + baton._encode({"v": 1, "id": "", **self.error("UNAUTHORIZED", "the session has ended")}, form))
+                    continue
+                answer = baton._encode({"v": 1, "id": body["id"], "ok": True, **self.answer(pipe, {**body, "token": self.token}, form)}, form)
+                pipe.send(header + sealed.MAGIC + head + sealed.mac(self.sessions[head[:16]], b"A", head, answer) + answer)
+
+
+class Handshake(unittest.TestCase):
+    def test_an_agent_sends_its_request_again_and_not_the_answer_to_a_step(self):
+        global CREDENTIAL
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="baton-e2e-"))
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        subprocess.run([BIN / "baton", "credential", "add", "away", "--role", "agent", "--agents", "*", "--state", folder], check=True, capture_output=True)
+        CREDENTIAL = folder / "credentials/away"
+        settings = folder / "exec.json"
+        settings.write_text(json.dumps({"agentId": "exec", "commands": [{"id": "echo", "argv": ["echo", "{text}"], "description": "Says a text.",
+                                                                        "output": "text", "effects": "idempotent"}]}))
+        self.addCleanup(setattr, kit, "Supervisor", kit.Supervisor)
+        kit.Supervisor = Sealed
+        k = kit.Kit(kit.options(["--skill", "echo", "--param", "text=hi", "env", "BATON_CREDENTIAL=%s" % CREDENTIAL, str(BIN / "baton-agent-exec"),
+                                 "--settings", str(settings)]))
+        self.addCleanup(k.close)
+        k.start()
+        k.registered(0.0, 30)
+        k.settle()
+        k.supervisor.began.clear()
+        k.supervisor.ends.set()
+        self.assertTrue(k.supervisor.began.wait(20), k.log())
+        had = len(k.supervisor.sealed)
+        k.execute()  # while the agent waits for its new session
+        k.supervisor.go.set()
+        k.supervisor.wait(lambda: len(k.supervisor.sealed) > had, 20)
+        until(lambda: len(k.supervisor.sealed) > had, 20, "the agent goes on\n" + k.log())
+        self.assertEqual(k.supervisor.sealed[had], "agent.heartbeat")
+        k.execute()
+        self.assertEqual(k.supervisor.epoch, 1, "it did not register again")
 
 
 if __name__ == "__main__":
