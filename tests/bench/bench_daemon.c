@@ -12,6 +12,8 @@
 #include "tests/bench/bench.h"
 
 enum { AGENTS_MAX = 64 };
+/* Two for each lane, of which an agent of 64 places has five, and some for what is retired. */
+enum { INBOX_AN_AGENT = 16, INBOX_MIN = 8192, INBOX_MAX = 65536 };
 enum { STOP_MS = 15000, AGENTS_MS = 20000, INSTANCE_MS = 100, POLL_NS = 2000000 };
 
 static pid_t daemon_pid;
@@ -23,6 +25,13 @@ static void nap(void)
 {
     struct timespec t = {.tv_nsec = POLL_NS};
     (void)nanosleep(&t, NULL);
+}
+
+static long inbox_for(long clients)
+{
+    const long want = clients * INBOX_AN_AGENT;
+
+    return want < INBOX_MIN ? INBOX_MIN : want > INBOX_MAX ? INBOX_MAX : want;
 }
 
 static void write_config(const char *path, const struct bench_setup *s)
@@ -44,8 +53,9 @@ static void write_config(const char *path, const struct bench_setup *s)
         (void)fprintf(f, ",\n \"limits\": {\"maxOpenPlans\": %ld}", s->open_plans);
     }
     if (s->agents_max > 0) {
-        (void)fprintf(f, ",\n \"limits\": {\"maxAgents\": %ld, \"maxInstances\": %ld}",
-                      s->agents_max, s->agents_max);
+        (void)fprintf(f,
+                      ",\n \"limits\": {\"maxAgents\": %ld, \"maxInstances\": %ld, \"inbox\": %ld}",
+                      s->agents_max, s->agents_max, inbox_for(s->agents_max));
     }
     if (s->instances > 0) {
         (void)fprintf(f,
