@@ -179,11 +179,12 @@ static enum bt_code apply(struct bt_vocabulary *v, const struct compat_event *ev
 static enum bt_code take(struct bt_vocabulary *v, const struct compat_event *ev)
 {
     const uint64_t seq = compat_number(ev, "seq", 0);
+    uint64_t *last = &v->last_seq[compat_number(ev, "shard", 0) % SHARDS_MAX];
 
-    if (seq != 0 && seq <= v->last_seq) {
+    if (seq != 0 && seq <= *last) {
         return BT_OK;
     }
-    v->last_seq = seq != 0 ? seq : v->last_seq;
+    *last = seq != 0 ? seq : *last;
     return apply(v, ev);
 }
 

@@ -8,6 +8,7 @@
 #include "baton/vocabulary.h"
 #include "protocol/base/buf.h"
 #include "protocol/base/map.h"
+#include "protocol/base/shard.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
 
@@ -106,7 +107,8 @@ struct compat_span {
 
 struct bt_vocabulary {
     const struct compat_vocabulary *vocabulary;
-    uint64_t last_seq, next_age;
+    uint64_t last_seq[SHARDS_MAX]; /* of a fleet each shard has its own numbers */
+    uint64_t next_age;
     struct compat_plan *plans[COMPAT_PLANS];
     uint32_t n_plans;
     struct map by_id; /* index into plans */

@@ -279,13 +279,7 @@ void stream_begin(struct http *h)
     if (!read_asked(h, &a)) {
         return;
     }
-    if (a.merged && (a.page || a.vocabulary.ptr != NULL)) {
-        http_refuse(h, BT_INVALID, 501, a.page ? "Accept" : "vocabulary",
-                    "this fleet has several shards: events of all plans come as a stream "
-                    "(text/event-stream or application/x-ndjson), in Baton's own words");
-        return;
-    }
-    if (a.page) {
+    if (a.page && !a.merged) {
         ask_page(h, &a);
         return;
     }
@@ -311,8 +305,12 @@ void stream_begin(struct http *h)
     if (h->state == HTTP_READY) {
         return; /* refused */
     }
-    if (a.merged) {
+    if (a.merged && a.page) {
+        merged_begin_page(st, a.vector, (uint32_t)a.limit, a.wait_ms);
+    } else if (a.merged) {
         merged_begin(st, a.has_after ? a.vector : NULL);
+    }
+    if (a.merged) {
         if (h->state != HTTP_READY) {
             http_wait(h);
         }

@@ -12,6 +12,8 @@ static void take(struct fleet *f, struct doc map)
 
     for (; n < SHARDS_MAX && fleet_map_shard(map, n, &one); n++) {
         f->at[n].elsewhere = !one.here && one.remote.len > 0;
+        (void)snprintf(f->at[n].node, sizeof f->at[n].node, "%.*s", STR_ARG(one.node));
+        (void)snprintf(f->at[n].remote, sizeof f->at[n].remote, "%.*s", STR_ARG(one.remote));
         (void)snprintf(f->at[n].control, sizeof f->at[n].control, "%.*s",
                        f->at[n].elsewhere ? 0 : (int)one.control.len, one.control.ptr);
     }

@@ -12,6 +12,8 @@ struct fleet {
     uint32_t shards; /* 1 without a fleet of several */
     struct {
         char control[STATE_URL_MAX + 1]; /* "" = nobody leads it, or it cannot be reached here */
+        char node[65];                   /* that leads it */
+        char remote[STATE_URL_MAX + 1];  /* its address for other hosts; "" = none */
         bool elsewhere;                  /* on another host, which only TLS reaches */
     } at[SHARDS_MAX];
 };

@@ -19,6 +19,7 @@ enum {
     HEARTBEAT_MS = 15000, /* of silence */
     OUT_FILL = 64 * 1024, /* bytes of a stream that wait to be taken, about */
     OUT_KEPT = 16 * 1024,
+    PART_MS = 3000, /* for the answer of a shard to one page; then it is missing */
     BLOCK = 16 * 1024
 };
 
@@ -43,6 +44,10 @@ void stream_changed(struct stream *st, uint64_t from)
 {
     struct stream *whole = st->part_of != NULL ? st->part_of : st;
 
+    if (whole->page) {
+        merged_page_changed(st, from);
+        return;
+    }
     if (whole->view ==
         NULL) { /* without an id: its reader comes back with that of its last event */
         buf_add_cstr(&whole->out, whole->ndjson ? "" : "event: history_changed\ndata: ");
@@ -68,13 +73,13 @@ static bool wants(const struct stream *st, const struct ring_event *e)
     return type && (st->plan_id.len == 0 || str_is(st->plan_id, e->plan_id));
 }
 
-static void view_event(struct stream *st, const struct ring_event *e)
+void stream_view_event(struct stream *st, struct str json)
 {
     struct bt_error err;
     struct buf event;
 
-    buf_init(&event, json_doc_capacity(e->len));
-    if (json_to_doc(ring_json(e), NULL, &event, &err) == BT_OK) {
+    buf_init(&event, json_doc_capacity(json.len));
+    if (json_to_doc(json, NULL, &event, &err) == BT_OK) {
         st->view->event(st, doc_from_buf(&event));
     }
     buf_done(&event);
@@ -105,7 +110,7 @@ static void put_event(struct stream *st, const struct ring_event *e)
         return;
     }
     if (st->view != NULL) {
-        view_event(st, e);
+        stream_view_event(st, ring_json(e));
         return;
     }
     buf_add_str(&st->out, (st->ndjson ? ring_line(e) : ring_sse(e)));
@@ -351,6 +356,9 @@ static void on_page(void *self, const struct reply *reply)
         stream_changed(st, stream_changed_from(&reply->problem));
         return;
     }
+    if (!reply->ok && st->page && merged_part_fails(st, reply->problem.code)) {
+        return;
+    }
     if (!reply->ok) {
         if (st->state == BEGINS) {
             http_problem(h, &reply->problem);
@@ -373,7 +381,10 @@ static void on_page(void *self, const struct reply *reply)
     if (st->plan_over || (st->plan_final && st->next_seq > st->plan_last)) {
         st->state = last_state(st);
     }
-    if (st->state == CATCHES_UP && !st->held) {
+    if (st->state == CATCHES_UP && st->page && !st->held) {
+        st->caught_up = st->next_seq > last;
+        st->again = st->caught_up ? h->s->now + STREAM_AGAIN_MS : 0;
+    } else if (st->state == CATCHES_UP && !st->held) {
         (void)feed_join(st, last);
     }
     stream_wake(st);
@@ -424,9 +435,10 @@ void stream_read_page(struct stream *st)
     }
     spec.fields = doc_from_buf(&fields);
     spec.to_shard = st->part_of != NULL ? st->feed->shard + 1 : 0;
+    spec.within_ms = st->page ? PART_MS : 0;
     if (buf_check(&fields, &err) != BT_OK ||
         caller_call(h->caller, &spec, h->s->now, &st->call, &err) != BT_OK) {
-        if (st->state == BEGINS) {
+        if (st->state == BEGINS && !(st->page && merged_part_fails(st, err.code))) {
             http_refuse(h, err.code, 0, "", err.msg);
             http_ready(h);
         }
@@ -516,10 +528,12 @@ static void run(struct stream *st, msec now)
 {
     if (st->merged != NULL) {
         merged_run(st);
-        heartbeat(st, now);
+        if (!st->page) {
+            heartbeat(st, now);
+        }
         return;
     }
-    if (st->state == CATCHES_UP && st->call == NULL && st->again <= now &&
+    if (st->state == CATCHES_UP && st->call == NULL && !st->held && st->again <= now &&
         waiting(st) < (st->quiet ? OUT_MAX : OUT_FILL)) {
         stream_read_page(st);
     }

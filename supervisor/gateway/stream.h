@@ -38,6 +38,8 @@ uint64_t stream_next_seq(const struct stream *st);
 uint64_t stream_plan_last(const struct stream *st);
 /* What is sent; a view appends. Quiet: the body of the answer. */
 struct buf *stream_out(struct stream *st);
+/* Appends the id of SSE of an event that the view has just got, without a line end. */
+void stream_put_id(const struct stream *st, const struct event_place *at, struct buf *out);
 /* No event before stream_go_on: what this one needs was asked for by stream_call. */
 void stream_hold(struct stream *st);
 void stream_go_on(struct stream *st);

@@ -51,6 +51,9 @@ struct stream {
     void *self;                     /* the view's */
     struct merged *merged;          /* it is the whole of all shards (merged.h) */
     struct stream *part_of;         /* it is of one shard, and its events go there */
+    bool page;                      /* of a whole and its parts: one answer, which waits for no more
+                                       than its first event */
+    bool caught_up;                 /* of a part of a page: it has all that there was */
     bool quiet;                     /* nothing is sent before the end: one answer */
     bool finishing;                 /* the view was told that it is over */
     bool held;                      /* the view takes no event now */
@@ -88,6 +91,8 @@ bool event_place_read(struct str text, struct event_place *ret);
 void event_id_copy(struct str text, char ret[UUID_TEXT_LEN + 1]);
 /* From which event on to read again, as a refusal with HISTORY_CHANGED says. */
 uint64_t stream_changed_from(const struct problem *p);
+/* An event for the view of the stream, as JSON. */
+void stream_view_event(struct stream *st, struct str json);
 /* Its reader has events that the daemon has not any more, from `from` on: says so, and ends. */
 void stream_changed(struct stream *st, uint64_t from);
 /* NULL: out of memory. */

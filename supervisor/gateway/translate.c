@@ -121,10 +121,13 @@ static bool wanted(const struct translation *t, const char *type)
     return found;
 }
 
-static void put_id(struct translation *t, struct buf *out)
+static void put_id(struct stream *st)
 {
+    struct translation *t = stream_self(st);
+    struct buf *out = stream_out(st);
+
     buf_add_cstr(out, "id: ");
-    event_place_put(&t->seen, out);
+    stream_put_id(st, &t->seen, out);
     buf_add_cstr(out, "\n\n");
     t->told = t->seen.seq;
 }
@@ -155,7 +158,7 @@ static void take(struct stream *st, struct doc event)
         }
     }
     if (any) {
-        put_id(t, out);
+        put_id(st);
     }
 }
 
@@ -376,7 +379,7 @@ static void on_over(struct stream *st)
         t->seen = (struct event_place){.seq = last};
     }
     if (t->seen.seq > t->told) {
-        put_id(t, stream_out(st));
+        put_id(st);
     }
     stream_finish(st);
 }

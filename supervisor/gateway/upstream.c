@@ -196,8 +196,9 @@ enum bt_code caller_call(struct caller *c, const struct call_spec *spec, msec no
     }
     if (c->up->fleet.shards > 1 && c->up->fleet.at[shard].elsewhere) {
         return err_set(err, BT_UNAVAILABLE,
-                       "shard %" PRIu32 " is led on another host now: ask the gateway there",
-                       shard);
+                       "shard %" PRIu32 " is led by node %s now, at %s, which wants TLS: ask the "
+                       "gateway of that host",
+                       shard, c->up->fleet.at[shard].node, c->up->fleet.at[shard].remote);
     }
     if (c->refused) {
         return err_set(err, BT_UNAUTHORIZED, "the daemon does not take this token or credential");

@@ -1,5 +1,5 @@
 /* A stream with a view: a plan that is followed for one request (stream.h). */
-#include "supervisor/gateway/stream_internal.h"
+#include "supervisor/gateway/merged.h"
 
 /* NULL after refusing. */
 static struct stream *attach(struct http *h, struct str plan_id, const struct stream_view *view,
@@ -101,6 +101,15 @@ struct stream *stream_next(const struct server *s, const struct stream *before)
     return before == NULL ? s->streams : before->next;
 }
 
+void stream_put_id(const struct stream *st, const struct event_place *at, struct buf *out)
+{
+    if (st->merged != NULL) {
+        merged_put_vector(st, out);
+    } else {
+        event_place_put(at, out);
+    }
+}
+
 void stream_stop(struct stream *st)
 {
     st->plan_over = true;
@@ -109,11 +118,17 @@ void stream_stop(struct stream *st)
 void stream_hold(struct stream *st)
 {
     st->held = st->holds = true;
+    if (st->merged != NULL) {
+        merged_hold(st, true);
+    }
 }
 
 void stream_go_on(struct stream *st)
 {
     st->held = false;
+    if (st->merged != NULL) {
+        merged_hold(st, false);
+    }
     stream_wake(st);
 }
 

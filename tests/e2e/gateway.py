@@ -143,7 +143,7 @@ class Events:
                 if line.startswith(":"):
                     self.comments += 1
                 elif line.startswith("id: "):
-                    id_ = int(line[4:])
+                    id_ = int(line[4:]) if line[4:].isdigit() else line[4:]  # of a fleet SEQ:EVENTID
                 elif line.startswith("event: "):
                     type_ = line[7:]
                 elif line.startswith("data: "):

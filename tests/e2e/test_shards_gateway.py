@@ -42,6 +42,26 @@ class Vectors(Events):
             return
 
 
+class Words(Events):
+    """In another vocabulary: its events are (id or None, object)."""
+
+    def __iter__(self):
+        data, id_ = None, None
+        try:
+            for line in self.answer:
+                line = line.decode().rstrip("\n")
+                if line.startswith("id: "):
+                    id_ = line[4:]
+                elif line.startswith("data: "):
+                    data = json.loads(line[6:])
+                elif line == "":
+                    if data is not None:
+                        yield id_, data
+                    data, id_ = None, None
+        except (OSError, ValueError):
+            return
+
+
 class Http(Several):
     def setUp(self):
         _, (self.one, self.two) = self.fleet()
@@ -92,11 +112,96 @@ class Http(Several):
         for plan in plans[:SHARDS]:
             task = self.g.ask("POST", "/a2a", {"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": plan}}).json
             self.assertEqual(task["result"]["status"]["state"], "TASK_STATE_COMPLETED", task)
-        for path, more in (("/v1/events", {"Accept": "application/json"}), ("/v1/events?vocabulary=ai-sdk", {"Accept": "text/event-stream"})):
-            self.assertEqual(self.g.ask("GET", path, **more).status, 501)
         for vector in ("7", "S9=1", "S0", "S0=x", "S1=1;;"):
-            self.assertEqual(self.g.ask("GET", "/v1/events", Accept="text/event-stream", Last_Event_ID=vector).status, 400, vector)
+            for accept in ("text/event-stream", "application/json"):
+                self.assertEqual(self.g.ask("GET", "/v1/events", Accept=accept, Last_Event_ID=vector).status, 400, vector)
         self.assertEqual(self.g.ask("GET", "/v1/events", Accept="text/event-stream", Last_Event_ID="S0=999999").status, 400)
+
+    def page(self, path, timeout=30):
+        answer = self.g.ask("GET", path, Accept="application/json", timeout=timeout)
+        self.assertEqual(answer.status, 200, answer)
+        return answer.json
+
+    def test_pages_have_each_event_of_all_shards_once_and_name_who_is_missing(self):
+        plans = [self.submit_to(i % SHARDS, echo("n%d" % i)) for i in range(8)]
+        for plan in plans:
+            self.ended(plan)
+        cursor, got, sizes = "0", [], []
+
+        def read(limit, more=""):
+            nonlocal cursor
+            page = self.page("/v1/events?limit=%d&after=%s%s" % (limit, cursor.replace("=", "%3D").replace(";", "%3B"), more))
+            got.extend((e["shard"], e["seq"], e["eventId"]) for e in page["events"])
+            sizes.append(len(page["events"]))
+            cursor = page["cursor"]
+            return page
+        while read(7)["events"]:
+            pass
+        self.assertEqual((max(sizes), min(sizes[:-2])), (7, 7), "pages are full until the end")
+        everything = sorted((s, e["seq"], e["eventId"]) for s in range(SHARDS) for e in self.events_of(s))
+        self.assertEqual(sorted(got), everything)
+        whole = self.page("/v1/events?limit=1000")
+        self.assertEqual(sorted((e["shard"], e["seq"], e["eventId"]) for e in whole["events"]), everything)
+        self.assertEqual(whole["missingShards"], [])
+        self.assertEqual(len(self.page("/v1/events?limit=1")["events"]), 1)
+        ends = self.page("/v1/events?type=plan_completed&limit=1000")
+        self.assertEqual(sorted(e["planId"] for e in ends["events"]), sorted(plans))
+        # it waits for the first event, and no longer than it was told
+        begun = time.monotonic()
+        self.assertEqual(read(10, "&waitMs=1000")["events"], [])
+        self.assertGreaterEqual(time.monotonic() - begun, 1)
+        later = threading.Timer(0.5, lambda: self.submit_to(3, echo("later")))
+        later.start()
+        self.assertEqual({e["shard"] for e in read(10, "&waitMs=20000")["events"]}, {3})
+        later.join()
+        # of a node that is lost: named, and nothing of it is left out
+        lost = self.two.leads_shards()
+        self.two.kill9()
+        page = read(1000)
+        self.assertLessEqual(set(page["missingShards"]), set(lost))
+        until(lambda: all(s["here"] and s["control"] for s in self.one.map()), 30, "one serves all")
+        until(lambda: read(1000)["events"] == [] and read(1000)["missingShards"] == [], 30, "all that there is")
+        self.assertEqual(sorted(got), sorted((s, e["seq"], e["eventId"]) for s in range(SHARDS) for e in self.events_of(s)))
+
+    def test_a_page_names_the_shards_that_do_not_answer(self):
+        shards = self.two.leads_shards()
+        plans = {s: self.submit_to(s, echo("n%d" % s)) for s in range(SHARDS)}
+        for plan in plans.values():
+            self.ended(plan)
+        pids = [self.two.process.pid] + [int(e) for e in os.listdir("/proc") if e.isdigit() and self.two._is_mine(int(e))]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            page = self.page("/v1/events?limit=1000")
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+        self.assertEqual((sorted(page["missingShards"]), {e["shard"] for e in page["events"]}), (sorted(shards), set(range(SHARDS)) - set(shards)))
+        for s in shards:
+            self.assertIn("S%d=0" % s, page["cursor"])
+
+    def test_a_stream_in_other_words_has_what_the_streams_of_all_plans_have(self):
+        streams = {n: Words(self.g, "/v1/events?vocabulary=" + n, timeout=30) for n in ("ai-sdk", "plan-executor", "orchestrator-log")}
+        plans = [self.submit_to(i % SHARDS, echo("n%d" % i)) for i in range(8)]
+        for plan in plans:
+            self.ended(plan)
+        for name, stream in streams.items():
+            wanted = sorted(json.dumps(o) for plan in plans for _, o in Words(self.g, "/v1/plans/%s/events?vocabulary=%s" % (plan, name)))
+            found, vector = [], None
+            for cut in [3, 1, 2, 7, 1000]:  # cut off, it goes on from its last id
+                for n, (id_, o) in enumerate(stream):
+                    found.append(json.dumps(o))
+                    if id_ is not None:
+                        vector = id_
+                    if len(found) == len(wanted) or (n >= cut and id_ is not None):
+                        break
+                stream.close()
+                if len(found) == len(wanted):
+                    break
+                self.assertRegex(vector, r"^S0=\d+")
+                stream = Words(self.g, "/v1/events?vocabulary=" + name, timeout=30, Last_Event_ID=vector)
+            with self.subTest(vocabulary=name):
+                self.assertEqual(sorted(found), wanted)
 
     def test_a_stream_of_a_plan_has_all_its_events_over_a_lost_node(self):
         shards = self.two.leads_shards()

@@ -295,6 +295,33 @@ static void event_that_comes_again_says_nothing(void **state)
                    "{\"validation_errors\":0}}\n");
 }
 
+static void an_event_of_another_shard_is_no_repetition(void **state)
+{
+    const char *const events[] = {
+        "{\"seq\":7,\"shard\":0,\"eventId\":\"E\",\"type\":\"plan_step_started\",\"timestamp\":"
+        "\"T\","
+        "\"planId\":\"P\",\"stepId\":\"a\",\"agentId\":\"g\",\"task\":\"t\"}",
+        "{\"seq\":7,\"shard\":1,\"eventId\":\"E\",\"type\":\"plan_step_started\",\"timestamp\":"
+        "\"T\","
+        "\"planId\":\"Q\",\"stepId\":\"b\",\"agentId\":\"g\",\"task\":\"t\"}",
+        "{\"seq\":7,\"shard\":1,\"eventId\":\"E\",\"type\":\"plan_step_started\",\"timestamp\":"
+        "\"T\","
+        "\"planId\":\"Q\",\"stepId\":\"c\",\"agentId\":\"g\",\"task\":\"t\"}"};
+    struct bt_vocabulary *v = opened("orchestrator-log");
+    struct buf out;
+
+    (void)state;
+    buf_init(&out, 1 << 16);
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
+        take(v, events[i], &out);
+    }
+    assert_non_null(strstr(buf_cstr(&out), "\"task_id\":\"a\""));
+    assert_non_null(strstr(buf_cstr(&out), "\"task_id\":\"b\""));
+    assert_null(strstr(buf_cstr(&out), "\"task_id\":\"c\""));
+    buf_done(&out);
+    bt_vocabulary_free(v);
+}
+
 static void document_of_the_plan_tells_tool_and_arguments(void **state)
 {
     static const char answer[] =
@@ -729,6 +756,7 @@ int main(void)
         cmocka_unit_test(unknown_vocabulary_is_refused_with_those_that_there_are),
         cmocka_unit_test(what_is_no_event_is_refused_and_what_is_not_known_passes_by),
         cmocka_unit_test(event_that_comes_again_says_nothing),
+        cmocka_unit_test(an_event_of_another_shard_is_no_repetition),
         cmocka_unit_test(what_was_learned_is_as_if_it_had_been_taken),
         cmocka_unit_test(only_a_plan_that_began_before_is_lacking),
         cmocka_unit_test(document_of_the_plan_tells_tool_and_arguments),

@@ -43,7 +43,7 @@ BT_API void bt_vocabulary_free(struct bt_vocabulary *v);
 /*
  * Takes the next event, in the order of seq: the published msgpack or its JSON object
  * (bt_event.json). The bytes are borrowed for the call only. An event whose seq is not higher than
- * the last one is a repetition and emits nothing. BT_INVALID when the bytes are no event. BT_NOMEM
+ * the last one (of its `shard`, when it has that member) is a repetition and emits nothing. BT_INVALID when the bytes are no event. BT_NOMEM
  * or BT_LIMIT when its translation could not be kept; it is then lost, and the translator continues
  * with the next event.
  */
