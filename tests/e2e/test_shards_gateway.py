@@ -343,6 +343,18 @@ class Http(Several):
         until(lambda: len(receiver.got()) >= SHARDS, 30, "they come\n" + self.g.log())
         self.assertEqual(sorted(x["body"]["data"]["planId"] for x in receiver.got()), sorted(after))
 
+        def row():
+            return next(h for h in json.loads(self.one.cli("webhook", "list", "--json")) if h["name"] == "ops")
+        wanted = [(s, self.events_of(s)[-1]["seq"]) for s in range(SHARDS)]
+        until(lambda: [(p["shard"], p["seq"]) for p in row()["shards"]] == wanted, 20, lambda: "the place in each shard: %s" % row())
+        self.assertEqual((row()["missingShards"], row()["status"]), ([], "ok"))
+        self.assertIn(";".join("S%d=%d" % p for p in wanted), self.one.cli("webhook", "list"))
+        receiver.say("500")
+        self.ended(self.submit_to(2, echo("refused")))
+        until(lambda: [p["status"] for p in row()["shards"]] == ["ok", "ok", "failing", "ok"] and row()["status"] == "failing", 20, lambda: row())
+        (self.one.state / "webhooks" / "ops.S3.at").unlink()
+        self.assertEqual(row()["missingShards"], [3])
+
 
 class Nodes(Several):
     def test_a_node_starts_one_gateway_for_all_shards_and_again_when_it_was_killed(self):

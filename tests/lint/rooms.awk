@@ -54,7 +54,7 @@ BEGIN {
     may["supervisor/cli/view"] = common " protocol/messages.def supervisor/cli/picture"
     may["supervisor/cli/picture"] = base
     may["supervisor/cli/chat"] = common " supervisor/cli/view"
-    may["supervisor/cli/verbs"] = common " protocol/client/seeds.h protocol/client/listener.h protocol/auth protocol/client/credential baton/vocabulary.h protocol/artifact supervisor/cli/view supervisor/cli/picture supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h supervisor/journal/owner.h supervisor/journal/faults.h supervisor/certs/certs.h supervisor/spawn/apart.h"
+    may["supervisor/cli/verbs"] = common " protocol/client/fleet_map.h protocol/client/seeds.h protocol/client/listener.h protocol/auth protocol/client/credential baton/vocabulary.h protocol/artifact supervisor/cli/view supervisor/cli/picture supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h supervisor/journal/owner.h supervisor/journal/faults.h supervisor/certs/certs.h supervisor/spawn/apart.h"
     may["supervisor/cli/usage"] = common " baton/vocabulary.h supervisor/cli/verbs/verbs.h protocol/auth protocol/client/credential supervisor/cli/view/event_line.h"
     may["supervisor/cli"] = base " baton/client.h supervisor/cli"
     # shared with the configuration: it must not know agents or the daemon

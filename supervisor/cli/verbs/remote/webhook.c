@@ -1,6 +1,5 @@
-/* webhook put, list, test, resend, rm: files of STATE/webhooks, which baton-gateway reads.
+/* webhook put, test, resend, rm: files of STATE/webhooks, which baton-gateway reads.
  * NAME.json is written here; NAME.at, how far it is, by the gateway. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,18 +19,13 @@
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/remote/webhook.h"
 #include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/table.h"
 
 enum { NAME_MAX_BYTES = 64, TOPICS_MAX = 16, SECRET_BYTES = 32, TEST_MS = 20000, POLL_MS = 50 };
 
-struct order {
-    struct cli *cli;
-    const char *state, *name; /* the state directory; NULL for list */
-    char path[PATH_MAX];      /* of NAME.json */
-};
-
-static bool name_ok(const char *name)
+bool webhook_name_ok(const char *name)
 {
     const size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-");
 
@@ -43,8 +37,7 @@ static void file_of(const struct order *o, const char *name, const char *ending,
     (void)snprintf(ret, PATH_MAX, "%s/webhooks/%s%s", o->state, name, ending);
 }
 
-/* NULL: it is not there, or no object. */
-static cJSON *read_file(const struct order *o, const char *name, const char *ending)
+cJSON *webhook_file(const struct order *o, const char *name, const char *ending)
 {
     char path[PATH_MAX];
     char text[32 * 1024];
@@ -102,7 +95,7 @@ static enum cli_exit store(const struct order *o, const cJSON *spec)
 
 static enum cli_exit load(const struct order *o, cJSON **ret)
 {
-    *ret = read_file(o, o->name, ".json");
+    *ret = webhook_file(o, o->name, ".json");
     if (*ret == NULL) {
         cli_error_hint("see: baton webhook list", "there is no webhook '%s'", o->name);
         return CLI_NOT_FOUND;
@@ -313,7 +306,7 @@ static enum cli_exit put(struct order *o)
 {
     char dir[PATH_MAX];
     struct bt_error err;
-    cJSON *spec = read_file(o, o->name, ".json");
+    cJSON *spec = webhook_file(o, o->name, ".json");
     enum cli_exit code;
 
     spec = spec == NULL ? cJSON_CreateObject() : spec;
@@ -326,89 +319,6 @@ static enum cli_exit put(struct order *o)
     }
     cJSON_Delete(spec);
     return code;
-}
-
-/* ---- list ---- */
-
-static const char *status_of(const cJSON *at)
-{
-    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(at, "parked"))) {
-        return "parked";
-    }
-    return json_number(at, "tries") > 0 ? "failing" : "ok";
-}
-
-static void list_one(const struct order *o, const char *name, struct table *table, cJSON *rows)
-{
-    cJSON *row = read_file(o, name, ".json");
-    cJSON *at = read_file(o, name, ".at");
-
-    if (row == NULL) {
-        row = cJSON_CreateObject();
-    }
-    if (at != NULL && json_number(at, "made") != json_number(row, "made")) {
-        cJSON_Delete(at);
-        at = NULL;
-    }
-    cJSON_DeleteItemFromObjectCaseSensitive(row, "made");
-    cJSON_DeleteItemFromObjectCaseSensitive(row, "resend");
-    cJSON_DeleteItemFromObjectCaseSensitive(row, "test");
-    (void)cJSON_AddStringToObject(row, "name", name);
-    (void)cJSON_AddStringToObject(row, "status", status_of(at));
-    (void)cJSON_AddNumberToObject(
-        row, "seq", at != NULL ? json_number(at, "seq") : json_number(row, "fromSeq") - 1);
-    (void)cJSON_AddNumberToObject(row, "tries", json_number(at, "tries"));
-    if (json_text(at, "why", "")[0] != 0) {
-        (void)cJSON_AddStringToObject(row, "reason", json_text(at, "why", ""));
-    }
-    table_cell(table, "%s", name);
-    table_cell(table, "%s", json_text(row, "status", ""));
-    table_cell(table, "%.0f", json_number(row, "seq"));
-    table_cell(table, "%s", json_text(row, "url", "its file cannot be read"));
-    table_cell(table, "%s", json_text(row, "reason", ""));
-    cJSON_Delete(at);
-    (void)cJSON_AddItemToArray(rows, row);
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static enum cli_exit list(struct order *o)
-{
-    static const char *const heads[] = {"WEBHOOK", "STATUS", ">SENT", "URL", "REASON", NULL};
-    struct table *table = table_new(heads);
-    cJSON *rows = cJSON_CreateArray();
-    struct dirent **entries = NULL;
-    char dir[PATH_MAX];
-    int n;
-
-    (void)snprintf(dir, sizeof dir, "%s/webhooks", o->state);
-    n = scandir(dir, &entries, NULL, by_name);
-    for (int i = 0; i < n; i++) {
-        char *name = entries[i]->d_name;
-        const size_t len = strlen(name);
-        if (len > 5 && strcmp(name + len - 5, ".json") == 0) {
-            name[len - 5] = 0;
-            if (name_ok(name)) {
-                list_one(o, name, table, rows);
-            }
-        }
-        free(entries[i]);
-    }
-    free(entries);
-    if (o->cli->json) {
-        cli_print_json(rows);
-        table_free(table);
-    } else if (cJSON_GetArraySize(rows) == 0) {
-        cli_note("There are no webhooks.\n");
-        table_free(table);
-    } else {
-        table_show(table);
-    }
-    cJSON_Delete(rows);
-    return CLI_OK;
 }
 
 /* ---- test, resend, rm ---- */
@@ -446,7 +356,7 @@ static enum cli_exit test(struct order *o)
     }
     cJSON_Delete(spec);
     while (code == CLI_OK) {
-        at = read_file(o, o->name, ".at");
+        at = webhook_file(o, o->name, ".at");
         if (at != NULL && json_number(at, "tested") >= number) {
             code = print_test(o, at);
             break;
@@ -516,7 +426,8 @@ enum cli_exit verb_webhook(struct cli *cli)
     static const struct {
         const char *name;
         enum cli_exit (*run)(struct order *o);
-    } orders[] = {{"put", put}, {"list", list}, {"test", test}, {"resend", resend}, {"rm", rm}};
+    } orders[] = {
+        {"put", put}, {"list", webhook_list}, {"test", test}, {"resend", resend}, {"rm", rm}};
     static const char *const names[] = {"put", "list", "test", "resend", "rm", NULL};
     struct order o = {.cli = cli, .state = cli_state_dir(cli)};
 
@@ -527,14 +438,14 @@ enum cli_exit verb_webhook(struct cli *cli)
         if (strcmp(cli->argv[0], orders[i].name) != 0) {
             continue;
         }
-        if ((orders[i].run == list) != (cli->argc == 1)) {
-            cli_error(orders[i].run == list ? "usage: baton webhook list"
-                                            : "usage: baton webhook %s WEBHOOK",
+        if ((orders[i].run == webhook_list) != (cli->argc == 1)) {
+            cli_error(orders[i].run == webhook_list ? "usage: baton webhook list"
+                                                    : "usage: baton webhook %s WEBHOOK",
                       orders[i].name);
             return CLI_USAGE;
         }
         o.name = cli->argc > 1 ? cli->argv[1] : NULL;
-        if (o.name != NULL && !name_ok(o.name)) {
+        if (o.name != NULL && !webhook_name_ok(o.name)) {
             cli_error("webhook %s: expected a name of 1 to %d characters a-z 0-9 _ -, got '%.100s'",
                       orders[i].name, NAME_MAX_BYTES, o.name);
             return CLI_USAGE;
