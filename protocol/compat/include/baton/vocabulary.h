@@ -43,9 +43,9 @@ BT_API void bt_vocabulary_free(struct bt_vocabulary *v);
 /*
  * Takes the next event, in the order of seq: the published msgpack or its JSON object
  * (bt_event.json). The bytes are borrowed for the call only. An event whose seq is not higher than
- * the last one (of its `shard`, when it has that member) is a repetition and emits nothing. BT_INVALID when the bytes are no event. BT_NOMEM
- * or BT_LIMIT when its translation could not be kept; it is then lost, and the translator continues
- * with the next event.
+ * the last one (of its `shard`, when it has that member) is a repetition and emits nothing.
+ * BT_INVALID when the bytes are no event. BT_NOMEM or BT_LIMIT when its translation could not be
+ * kept; it is then lost, and the translator continues with the next event.
  */
 BT_API BT_MUST_CHECK enum bt_code bt_vocabulary_take(struct bt_vocabulary *v, const void *event,
                                                      size_t len, struct bt_error *err);
