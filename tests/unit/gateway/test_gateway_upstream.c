@@ -382,6 +382,44 @@ static void an_idle_lane_is_closed_after_a_minute(void **state)
     close_world(&w);
 }
 
+/* Only TLS reaches it, and this program has no identity for that. */
+static void a_shard_that_another_host_leads_is_refused_with_its_node_and_address(void **unused)
+{
+    const uint8_t empty = 0x80;
+    struct call_spec spec = {.type = MSG_supervisor_info,
+                             .answer = MSG_supervisor_info_ok,
+                             .fields = {&empty, 1},
+                             .to_shard = 2,
+                             .done = on_done};
+    struct world w;
+    struct call *call;
+    struct bt_error err;
+    char path[96];
+    FILE *f;
+
+    (void)unused;
+    open_world(&w);
+    (void)snprintf(path, sizeof path, "%s/fleet.json", dir);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    (void)fputs("{\"version\":1,\"shards\":[{\"shard\":0,\"control\":\"tcp://127.0.0.1:7117\","
+                "\"here\":true},{\"shard\":1,\"control\":\"tcp://127.0.0.1:7118\",\"node\":\"two\","
+                "\"remote\":\"tls+tcp://two.example:7119\",\"here\":false}]}",
+                f);
+    (void)fclose(f);
+    assert_int_equal(calls(&w, true, 0, NOW), BT_OK);
+    upstream_run(w.u, NOW); /* which looks for the daemon, and reads the map */
+    assert_int_equal(upstream_shards(w.u), 2);
+    spec.self = &w;
+    assert_int_equal(caller_call(w.c, &spec, NOW, &call, &err), BT_UNAVAILABLE);
+    assert_non_null(strstr(err.msg, "shard 1 is led by node two"));
+    assert_non_null(strstr(err.msg, "tls+tcp://two.example:7119"));
+    spec.to_shard = 1;
+    assert_int_equal(caller_call(w.c, &spec, NOW, &call, &err), BT_OK);
+    (void)unlink(path);
+    close_world(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +435,7 @@ int main(void)
         cmocka_unit_test(an_answer_has_its_time_and_not_a_millisecond_more),
         cmocka_unit_test(a_call_that_never_had_a_lane_says_that_no_daemon_runs),
         cmocka_unit_test(an_idle_lane_is_closed_after_a_minute),
+        cmocka_unit_test(a_shard_that_another_host_leads_is_refused_with_its_node_and_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
