@@ -3,15 +3,18 @@
 import json
 import os
 import random
+import shutil
 import signal
+import subprocess
 import threading
 import time
+import unittest
 import urllib.request
 
 import gateway
 import pg
 from gateway import Events, Gateway
-from harness import EXEC, main, until
+from harness import EXEC, HERE, ROOT, main, until
 from test_fleet import echo, slow
 from test_shards import SHARDS, Several, shard_of, shard_of_key
 from test_webhooks import NEAR, Receiver
@@ -328,6 +331,35 @@ class Http(Several):
         self.assertEqual(len([line for line in text.splitlines() if line.startswith("baton_webhook_delivered_total{")]), 2, "ops and push, of all shards")
         self.one.cli("webhook", "rm", "ops")
         until(lambda: not any(n.name.startswith("ops") for n in (self.one.state / "webhooks").iterdir()), 10, lambda: "its files are gone: %s\n%s" % (sorted(n.name for n in (self.one.state / "webhooks").iterdir()), self.g.log()))
+
+    @unittest.skipUnless(shutil.which("node"), "SKIPPED: node is not installed")
+    def test_the_dashboard_shows_events_of_all_shards_and_goes_on_after_a_cut(self):
+        folder = self.one.work / "ui"
+        folder.mkdir()
+        shutil.copy(ROOT / "supervisor" / "gateway" / "ui" / "events.js", folder)
+        out = folder / "out"
+        with open(out, "wb") as f:
+            page = subprocess.Popen(["node", HERE / "ui_events.mjs", folder, self.g.url, self.one.token(), "5"], stdin=subprocess.DEVNULL, stdout=f)
+        self.addCleanup(page.wait)
+        self.addCleanup(page.kill)
+
+        def lines():
+            return [json.loads(x) for x in out.read_text().splitlines()]
+        until(lambda: lines() == ["again"], 20, "it has no vector yet: all is read again, and it follows")
+        plans = [self.submit_to(i, echo("n%d" % i)) for i in range(SHARDS)]
+
+        def all_told(which):
+            return until(lambda: {e["planId"] for e in lines() if e != "again" and e["type"] == "plan_completed"} >= set(which), 30, lambda: lines()[-3:])
+        all_told(plans)
+        self.g.args = ("--listen", "127.0.0.1:%d" % self.g.port)
+        self.g.kill9()
+        plans += [self.one.submit(echo("m%d" % i), clientKey=key_of_shard(i)) for i in range(SHARDS)]
+        for plan in plans:
+            self.one.wait_plan(plan)
+        self.g.start()
+        all_told(plans)
+        told = [(e["shard"], e["seq"]) for e in lines() if e != "again"]
+        self.assertEqual((len(told), lines().count("again")), (len(set(told)), 1), "it goes on where it was")
 
     def test_a_webhook_begins_now_in_each_shard(self):
         self.g.process.terminate()
