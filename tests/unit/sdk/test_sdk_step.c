@@ -287,6 +287,9 @@ static void what_is_no_result_fails_the_step_clearly(void **state)
     bt_step_reply_json(s, "{\"a\":}", 6);
     expect(s, "VALIDATION_ERROR");
     s = make("{}");
+    bt_step_reply_state_json(s, "{\"a\":}", 6);
+    expect(s, "\"class\":\"VALIDATION_ERROR\",\"message\":\"the handler's state: ");
+    s = make("{}");
     bt_step_reply_bytes(s, "a\xff", 2);
     expect(s, "not UTF-8");
     s = make("{}");
