@@ -524,6 +524,30 @@ static void turn_of_a_plan_ends_with_the_plan_and_not_at_turn_end(void **state)
     }
 }
 
+/* The agent's pieces were published before somebody came: the whole answer is told then. */
+static void answer_of_an_agent_is_told_whole_to_who_heard_no_piece_of_it(void **state)
+{
+    static const char ends[] =
+        "{\"type\":\"plan_completed\",\"seq\":9,\"planId\":\"P\",\"planSeq\":7,"
+        "\"status\":\"completed\",\"synthesis\":\"agent\",\"summary\":\"all of it\"}";
+    static const char piece[] = "{\"type\":\"text_delta\",\"seq\":8,\"planId\":\"P\",\"planSeq\":6,"
+                                "\"text\":\"all\"}";
+    static const char *const late[] = {ends, NULL};
+    static const char *const whole[] = {piece, ends, NULL};
+
+    (void)state;
+    assert_becomes("agent-turn", late,
+                   "{\"type\":\"text_delta\",\"planId\":\"P\",\"payload\":{\"text\":\"all of it\","
+                   "\"index\":0}}\n"
+                   "{\"type\":\"turn_end\",\"planId\":\"P\",\"payload\":{\"message\":\"all of it\","
+                   "\"duration\":0}}\n");
+    assert_becomes("agent-turn", whole,
+                   "{\"type\":\"text_delta\",\"planId\":\"P\",\"payload\":{\"text\":\"all\","
+                   "\"index\":0}}\n"
+                   "{\"type\":\"turn_end\",\"planId\":\"P\",\"payload\":{\"message\":\"all of it\","
+                   "\"duration\":0}}\n");
+}
+
 /* planner: the planner that made it; parentPlanId: it is a copy, and no planner made it. */
 static void only_what_somebody_planned_is_told_as_planned(void **state)
 {
@@ -765,6 +789,7 @@ int main(void)
         cmocka_unit_test(who_comes_in_the_middle_hears_what_is_known),
         cmocka_unit_test(turn_lasts_from_its_start_to_its_end_with_the_planning),
         cmocka_unit_test(turn_of_a_plan_ends_with_the_plan_and_not_at_turn_end),
+        cmocka_unit_test(answer_of_an_agent_is_told_whole_to_who_heard_no_piece_of_it),
         cmocka_unit_test(only_what_somebody_planned_is_told_as_planned),
         cmocka_unit_test(result_that_is_json_is_told_as_that),
         cmocka_unit_test(revision_is_told_by_the_rows_of_its_document),
