@@ -19,7 +19,9 @@ struct look {
     struct uuid ids[SLICE_PLANS];
     uint64_t ixs[SLICE_PLANS];
     uint32_t n, looks;
-    bool over; /* all that follow ended too late */
+    bool over;           /* all that follow ended too late */
+    enum bt_code failed; /* a plan cannot be read: whether another one is inside is not known */
+    struct bt_error why;
 };
 
 static bool take_job(const struct journal_plan *p, void *self)
@@ -42,10 +44,12 @@ static bool take_job(const struct journal_plan *p, void *self)
 
 static bool document(void *self, struct uuid plan_id, struct doc *ret)
 {
-    const struct look *l = self;
+    struct look *l = self;
     struct journal_plan row;
+    const enum bt_code code = journal_plan_by_id(l->r->journal, plan_id, &row, &l->why);
 
-    if (journal_plan_by_id(l->r->journal, plan_id, &row, NULL) != BT_OK) {
+    if (code != BT_OK) {
+        l->failed = code == BT_NOT_FOUND ? l->failed : code;
         return false;
     }
     *ret = (struct doc){row.doc, row.doc_len};
@@ -130,6 +134,8 @@ static enum bt_code delete_some(struct look *l, struct str why, msec wall, bool 
     for (uint32_t i = 0; i < l->n && code == BT_OK; i++) {
         if (plan_is_inside(l->ids[i], &in)) {
             code = delete_one(l, i, why, wall, err);
+        } else if (l->failed != BT_OK) {
+            code = err_set(err, l->failed, "%s", l->why.msg);
         }
     }
     if (code == BT_OK && !*ret_more && l->s->deleted > l->s->before) {
@@ -162,7 +168,7 @@ enum bt_code retention_delete_jobs(struct retention *r, const struct ended *p, s
                        " plans inside it are deleted, and there may be more: send it again",
                        s->deleted);
     }
-    if (code == BT_BUSY) {
+    if (code != BT_OK) {
         from_the_start(s); /* what is known stays: it tells what was inside those that went */
     } else {
         retention_search_done(s);

@@ -163,14 +163,18 @@ static msec least_age(const struct retention *r)
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* A job goes with its plan, and by itself when it has none. */
+/* A job goes with its plan, and by itself when it has none. What cannot be read now stays. */
 static bool goes_with_plan(struct retention *r, const struct ended *p)
 {
     struct journal_plan row;
     struct uuid of;
+    enum bt_code code = BT_NOT_FOUND;
 
-    if (!p->job || journal_plan_by_id(r->journal, p->id, &row, NULL) != BT_OK) {
-        return false;
+    if (p->job) {
+        code = journal_plan_by_id(r->journal, p->id, &row, NULL);
+    }
+    if (code != BT_OK) {
+        return code != BT_NOT_FOUND;
     }
     return uuid_parse(plan_around_of((struct doc){row.doc, row.doc_len}), &of) &&
            journal_plan_by_id(r->journal, of, &row, NULL) != BT_NOT_FOUND;
@@ -381,8 +385,10 @@ static void end_pass(struct retention *r, msec now, msec wall)
     if (least != 0 && least < wait) {
         wait = least; /* what ends now goes then */
     }
-    if (r->next_wall != MSEC_NEVER && r->next_wall - wall < wait) {
-        wait = r->next_wall > wall ? r->next_wall - wall : PASS_MIN_MS;
+    if (r->next_wall <= wall) { /* it came of age while the pass was under way */
+        wait = PASS_MIN_MS;
+    } else if (r->next_wall != MSEC_NEVER && r->next_wall - wall < wait) {
+        wait = r->next_wall - wall;
     }
     if (r->opt.sessions_ms != 0 && r->opt.sessions_ms < wait) {
         wait = r->opt.sessions_ms;

@@ -654,92 +654,53 @@ static void what_a_full_disk_refuses_is_tried_again_after_ten_seconds(void **sta
     close_world(&w);
 }
 
-static struct {
-    uint32_t steps, pages_asked;
-    enum bt_code ends_with;
-} copying;
-
-static enum bt_code copy_begins(struct journal *j, const char *path, struct bt_error *err)
+/* A pass takes as many cycles as it needs, and time goes on meanwhile. */
+static void a_plan_that_comes_of_age_during_a_pass_goes_right_after_it(void **state)
 {
-    (void)j;
-    return path[0] == '/' ? BT_OK : err_set(err, BT_NOT_FOUND, "no such directory");
-}
-
-static enum bt_code copy_goes_on(struct journal *j, uint32_t pages, struct journal_backup *ret,
-                                 struct bt_error *err)
-{
-    (void)j;
-    copying.pages_asked = pages;
-    copying.steps++;
-    *ret =
-        (struct journal_backup){.pages = 10, .left = 3 - copying.steps, .done = copying.steps == 3};
-    return copying.steps == 2 && copying.ends_with != BT_OK
-               ? err_set(err, copying.ends_with, "the copy cannot be written")
-               : BT_OK;
-}
-
-static void a_copy_takes_a_slice_of_each_cycle_until_it_is_done(void **state)
-{
-    const struct retention_options opt = {0};
-    const struct retention_copy *copy;
-    struct bt_error err;
+    const struct retention_options opt = {.completed_ms = 100000};
     struct world w;
+    struct bt_error err;
+    struct uuid id;
 
     (void)state;
     open_world(&w, &opt);
     run_at(&w, START);
-    copy = retention_copy_state(w.retention);
-    assert_string_equal(copy->path, "");
-    odd = *w.journal->ops;
-    odd.backup_begin = copy_begins;
-    odd.backup_step = copy_goes_on;
-    w.journal->ops = &odd;
-    copying.steps = 0;
-    copying.ends_with = BT_OK;
-    assert_int_equal(retention_copy_begin(w.retention, "nowhere", &err), BT_NOT_FOUND);
-    assert_false(copy->running);
-    assert_ok(retention_copy_begin(w.retention, "/copy", &err), err);
-    assert_string_equal(copy->path, "/copy");
-    for (uint32_t left = 2; left > 0; left--) {
-        assert_int_equal(retention_deadline(w.retention), 0); /* at once */
-        assert_ok(retention_cycle(w.retention, START, START, &err), err);
-        assert_true(copy->running && !copy->failed && copy->pages == 10 && copy->left == left);
+    id = add(&w, "completed", START, "", "");
+    run_at(&w, START + 50000);
+    while (retention_deadline(w.retention) > START + 99999) {
+        retention_wake(w.retention);
     }
-    assert_ok(retention_cycle(w.retention, START, START, &err), err);
-    assert_true(!copy->running && !copy->failed && copy->left == 0);
-    assert_true(retention_deadline(w.retention) == MSEC_NEVER);
-    assert_int_equal(copying.pages_asked, 128);
-    /* one that fails is over, and no failure of the daemon */
-    copying.steps = 0;
-    copying.ends_with = BT_IO;
-    assert_ok(retention_copy_begin(w.retention, "/other", &err), err);
-    assert_ok(retention_cycle(w.retention, START, START, &err), err);
-    assert_ok(retention_cycle(w.retention, START, START, &err), err);
-    assert_true(!copy->running && copy->failed);
-    assert_string_equal(copy->why.msg, "the copy cannot be written");
-    assert_int_equal(copying.steps, 2);
+    for (int i = 0; i < 2; i++) { /* the sweep, and the look at ages */
+        assert_ok(retention_cycle(w.retention, START + 99999, START + 99999, &err), err);
+    }
+    assert_true(has(&w, id));
+    for (int i = 0; retention_deadline(w.retention) <= START + 100005; i++) {
+        assert_true(i < 100);
+        assert_ok(retention_cycle(w.retention, START + 100005, START + 100005, &err), err);
+    }
+    assert_int_equal(retention_deadline(w.retention), START + 100006);
+    run_at(&w, START + 100006);
+    assert_false(has(&w, id));
     close_world(&w);
 }
 
-static void the_name_of_a_copy_has_4095_bytes_at_most(void **state)
+/* None of them can go, and there is no end of the list but its end. */
+static void many_plans_that_cannot_go_are_looked_at_once(void **state)
 {
-    const struct retention_options opt = {0};
-    char path[RETENTION_PATH_MAX + 1];
-    struct bt_error err;
+    const struct retention_options opt = {.max_bytes = 55};
+    char of[UUID_TEXT_LEN + 1];
+    struct uuid plan;
     struct world w;
 
     (void)state;
     open_world(&w, &opt);
-    odd = *w.journal->ops;
-    odd.backup_begin = copy_begins;
-    w.journal->ops = &odd;
-    memset(path, '/', sizeof path);
-    path[RETENTION_PATH_MAX] = 0;
-    assert_int_equal(retention_copy_begin(w.retention, path, &err), BT_INVALID);
-    assert_string_equal(err.msg, "the name of the copy is too long");
-    path[RETENTION_PATH_MAX - 1] = 0;
-    assert_ok(retention_copy_begin(w.retention, path, &err), err);
-    assert_string_equal(retention_copy_state(w.retention)->path, path);
+    plan = add(&w, "running", 0, "", "");
+    uuid_format(plan, of);
+    for (int i = 0; i < 40; i++) {
+        (void)add(&w, "completed", START, "child", of);
+    }
+    run_at(&w, START + 20000);
+    assert_int_equal(w.deleted, 0);
     close_world(&w);
 }
 
@@ -789,8 +750,8 @@ int main(void)
         cmocka_unit_test(a_plan_that_cannot_go_yet_keeps_no_other_one),
         cmocka_unit_test(a_plan_whose_files_are_read_is_looked_at_again_after_a_minute),
         cmocka_unit_test(what_a_full_disk_refuses_is_tried_again_after_ten_seconds),
-        cmocka_unit_test(a_copy_takes_a_slice_of_each_cycle_until_it_is_done),
-        cmocka_unit_test(the_name_of_a_copy_has_4095_bytes_at_most),
+        cmocka_unit_test(a_plan_that_comes_of_age_during_a_pass_goes_right_after_it),
+        cmocka_unit_test(many_plans_that_cannot_go_are_looked_at_once),
         cmocka_unit_test(a_failing_commit_stops_the_daemon),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
