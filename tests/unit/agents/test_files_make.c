@@ -153,6 +153,10 @@ static void csv_quoting_crlf_and_a_mark_at_the_start_are_read(void **state)
                  "\"rowCount\":1");
     tree_fails(tree_run(files_csv, "{\"text\":\"a\\n\\\"open\"}"), "VALIDATION_ERROR",
                "CSV line 2");
+    tree_fails(tree_run(files_csv, "{\"text\":\"a,b,a\\n1,2,3\"}"), "VALIDATION_ERROR",
+               "CSV header: the column 'a' is there twice");
+    tree_fails(tree_run(files_csv, "{\"text\":\"a,,b\\n1,2,3\"}"), "VALIDATION_ERROR",
+               "CSV header: column 2 has no name");
 }
 
 static void other_delimiters_and_files_without_a_header_are_read(void **state)
@@ -199,6 +203,11 @@ static void a_column_has_a_type_and_where_compares_values(void **state)
         {",\"where\":{\"ok\":[true,false]}", "\"rowCount\":2"},
         {",\"where\":{\"zip\":null}", "\"rowCount\":1"},
         {",\"where\":{\"zip\":7}", "\"rowCount\":0"}, /* 007 is a text */
+        {",\"where\":{\"mix\":-1}", "\"rowCount\":0"},
+        {",\"where\":{\"mix\":1}", "\"rowCount\":1"},
+        {",\"where\":{\"n\":-500}", "\"rowCount\":0"},
+        {",\"where\":{\"n\":0}", "\"rowCount\":0"}, /* nor is it an empty cell */
+        {",\"where\":{\"x\":0.5}", "\"rowCount\":0"},
     };
 
     (void)state;

@@ -9,6 +9,7 @@
 #include "supervisor/keyword/planner.h"
 #include "supervisor/plan/diff.h"
 #include "supervisor/plan/expand.h"
+#include "supervisor/plan/pack.h"
 #include "supervisor/plan/recipe.h"
 
 void *__real_malloc(size_t n);
@@ -219,6 +220,26 @@ static void revising_a_plan_survives_every_failing_allocation(void **state)
           "1");
 }
 
+static enum bt_code try_pack(struct trial *t)
+{
+    struct plan *copy = plan_pack(t->b->plan, NULL);
+    const enum bt_code code = copy != NULL ? BT_OK : BT_NOMEM;
+
+    if (copy != NULL) {
+        plan_pack_drop(copy);
+    }
+    return code;
+}
+
+static void packing_a_plan_survives_every_failing_allocation(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    assert_int_equal(read_json(b, "{'steps':[{'agentId':'calc'," TASK ",'parameters':{'x':1}}]}"),
+                     BT_OK);
+    sweep(b, try_pack, "1", "1");
+}
+
 static void planning_a_goal_survives_every_failing_allocation(void **state)
 {
     struct bench *b = *state;
@@ -256,6 +277,7 @@ int main(void)
         RULE(reading_a_plan_survives_every_failing_allocation),
         RULE(planning_survives_every_failing_allocation),
         RULE(revising_a_plan_survives_every_failing_allocation),
+        RULE(packing_a_plan_survives_every_failing_allocation),
         RULE(planning_a_goal_survives_every_failing_allocation),
         RULE(filling_templates_survives_every_failing_allocation),
         RULE(checking_a_recipe_survives_every_failing_allocation),
