@@ -431,6 +431,19 @@ static void strangers_and_unknown_skills_are_refused(void **state)
     expect_refused(w.lanes[0], BT_CONFLICT);
 }
 
+static void another_version_and_unknown_requests_are_refused(void **state)
+{
+    static const char *const bodies[] = {"{\"v\":2,\"type\":\"agent.ping\",\"id\":\"x\"}",
+                                         "{\"v\":1,\"type\":\"agent.dance\",\"id\":\"x\"}"};
+    struct bt_error err;
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(link_lane_send(w.lanes[0], bodies[i], strlen(bodies[i]), &err), BT_OK);
+        expect_refused(w.lanes[0], BT_INVALID);
+    }
+}
+
 /* It would be answered with the results of others. */
 static void a_bundle_of_a_stranger_is_not_kept(void **state)
 {
@@ -741,6 +754,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_repeated_key_is_answered_from_the_kept_result, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(strangers_and_unknown_skills_are_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(another_version_and_unknown_requests_are_refused, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_bundle_of_a_stranger_is_not_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(parameters_that_do_not_fit_the_schema_fail_the_step, set_up,

@@ -329,7 +329,13 @@ static void a_path_is_opened_below_its_roots_alone(void **state)
         confine_open(&c, (struct str){longest, CONFINE_PATH_MAX + 1}, CONFINE_DIR, &fd, &st, &err),
         BT_INVALID);
     assert_string_equal(err.msg, "path: expected 1 to 4095 bytes, got 4096");
+    for (unsigned i = 1; i < CONFINE_ROOTS_MAX; i++) {
+        assert_int_equal(confine_add(&c, root, &err), BT_OK);
+    }
+    assert_int_equal(confine_add(&c, root, &err), BT_LIMIT);
+    assert_string_equal(err.msg, "at most 32 roots");
     confine_done(&c);
+    assert_int_equal(confine_add(&c, "relative", &err), BT_INVALID);
     assert_int_equal(unlink(file), 0);
     assert_int_equal(rmdir(root), 0);
 }
