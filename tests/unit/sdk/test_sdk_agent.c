@@ -716,7 +716,9 @@ static void a_supervisor_that_hangs_up_is_looked_for_before_the_next_heartbeat(v
     memset(w.lanes, 0, sizeof w.lanes);
     assert_int_equal(link_new(128, &w.link, &err), BT_OK);
     start_control();
-    assert_true(serve(NULL, &w.registered, 2));
+    /* Well before the heartbeat at 60 s, also on a busy machine. */
+    assert_true(serve(NULL, &w.registered, 2) || serve(NULL, &w.registered, 2) ||
+                serve(NULL, &w.registered, 2));
 }
 
 static void sigterm_finishes_the_step_deregisters_and_exits_0(void **state)
