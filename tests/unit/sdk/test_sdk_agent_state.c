@@ -487,6 +487,45 @@ static void sigterm_drains_and_the_last_step_ends_it(void **state)
     assert_int_equal(did(DO_EXIT)->status, 0);
 }
 
+/* Refused or lost: who wants to go goes. */
+static void a_deregistration_that_fails_ends_it_all_the_same(void **state)
+{
+    static const enum agent_state_event_type answers[] = {AGENT_STATE_REFUSED, AGENT_STATE_LOST,
+                                                          AGENT_STATE_DOWN};
+
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        (void)set_up(state);
+        feed((struct agent_state_event){.type = AGENT_STATE_STOP});
+        feed((struct agent_state_event){.type = AGENT_STATE_CALL_OK});
+        while (did(DO_DEREGISTER) == NULL) {
+            pass_to_deadline();
+        }
+        feed((struct agent_state_event){.type = answers[i], .code = BT_NOT_FOUND});
+        assert_non_null(did(DO_EXIT));
+        assert_int_equal(did(DO_EXIT)->status, 0);
+    }
+}
+
+/* The supervisor knows what it has ordered itself. */
+static void a_drain_order_is_obeyed_and_not_reported(void **state)
+{
+    (void)state;
+    (void)start("p/1/a", 1, 7, 100);
+    pass_to_deadline();
+    assert_non_null(did(DO_HEARTBEAT));
+    feed((struct agent_state_event){
+        .type = AGENT_STATE_HEARTBEAT_OK, .lease_ms = 3000, .drain = true});
+    assert_null(did(DO_DRAIN));
+    for (int i = 0; i < 4; i++) {
+        pass_to_deadline();
+        assert_null(did(DO_DRAIN));
+        feed((struct agent_state_event){
+            .type = AGENT_STATE_HEARTBEAT_OK, .lease_ms = 3000, .drain = true});
+    }
+    execute("p/1/b", 1, 7, 101);
+    expect_refused(BT_UNAVAILABLE, 101);
+}
+
 static void a_second_sigterm_ends_at_once(void **state)
 {
     (void)state;
@@ -629,6 +668,8 @@ int main(void)
         cmocka_unit_test_setup(a_refused_card_or_token_ends_with_2, set_up),
         cmocka_unit_test_setup(sigterm_drains_and_the_last_step_ends_it, set_up),
         cmocka_unit_test_setup(a_second_sigterm_ends_at_once, set_up),
+        cmocka_unit_test_setup(a_deregistration_that_fails_ends_it_all_the_same, set_up),
+        cmocka_unit_test_setup(a_drain_order_is_obeyed_and_not_reported, set_up),
         cmocka_unit_test_setup(who_has_ended_does_nothing_more, set_up),
         cmocka_unit_test_setup(a_drain_order_then_sigterm_still_finishes_the_step, set_up),
         cmocka_unit_test_setup(draining_without_a_supervisor_waits_a_while_for_results_only,

@@ -602,6 +602,39 @@ static void parameters_are_checked_before_the_handler_sees_them(void **state)
     card_done(&card);
 }
 
+static void on_finished(struct bt_step *step, void *runtime)
+{
+    (void)step;
+    ++*(int *)runtime;
+}
+
+static void a_step_for_later_is_done_once_and_no_other_one(void **state)
+{
+    struct bt_step *s = make("{}");
+    int finished = 0;
+
+    (void)state;
+    s->inside = true;
+    assert_false(bt_step_later(s, NULL, NULL)); /* nobody waits for its end */
+    s->finished = on_finished;
+    s->runtime = &finished;
+    s->inside = false;
+    assert_false(bt_step_later(s, NULL, NULL)); /* its handler has returned */
+    bt_step_done(s);
+    assert_int_equal(finished, 0);
+    s->inside = true;
+    assert_true(bt_step_later(s, NULL, NULL));
+    bt_step_done(s); /* within the handler, which goes on as without */
+    assert_int_equal(finished, 0);
+    assert_true(bt_step_later(s, NULL, NULL));
+    s->inside = false;
+    bt_step_done(s);
+    assert_int_equal(finished, 1);
+    bt_step_done(s);
+    assert_int_equal(finished, 1);
+    step_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -625,6 +658,7 @@ int main(void)
         cmocka_unit_test(flush_waits_no_longer_than_it_was_told),
         cmocka_unit_test(a_card_that_no_supervisor_takes_is_refused_at_the_start),
         cmocka_unit_test(parameters_are_checked_before_the_handler_sees_them),
+        cmocka_unit_test(a_step_for_later_is_done_once_and_no_other_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
