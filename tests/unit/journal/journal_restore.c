@@ -154,6 +154,25 @@ static void the_file_of_faults_is_the_owners_and_has_one_page(void **state)
     assert_int_equal(st.st_size, FAULTS_MAX * FAULT_LINE_BYTES);
 }
 
+static void without_a_directory_there_are_no_faults_and_the_reason_is_said(void **state)
+{
+    struct fixture *f = *state;
+    const struct uuid plan = {{7}};
+    const char *nowhere = in(f->root, "nowhere");
+    struct faults faults;
+    struct bt_error err;
+    char want[300];
+
+    assert_int_equal(faults_read(nowhere, &faults, &err), BT_OK);
+    assert_int_equal(faults_open(nowhere, &faults, &err), BT_NOT_FOUND);
+    (void)snprintf(want, sizeof want, "%s/faults: No such file or directory", nowhere);
+    assert_string_equal(err.msg, want);
+    assert_int_equal(faults.fd, -1);
+    faults_add(&faults, plan, 11, 1700000000000);
+    assert_int_equal(faults_count(&faults, plan), 0);
+    faults_close(&faults);
+}
+
 #define RULE(f) cmocka_unit_test_setup_teardown(f, fixture_sqlite, fixture_done)
 
 int main(void)
@@ -164,6 +183,7 @@ int main(void)
         RULE(what_cannot_be_put_aside_stays_the_journal),
         RULE(a_journal_that_a_daemon_holds_is_not_replaced),
         RULE(the_file_of_faults_is_the_owners_and_has_one_page),
+        RULE(without_a_directory_there_are_no_faults_and_the_reason_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
