@@ -704,6 +704,45 @@ static void many_plans_that_cannot_go_are_looked_at_once(void **state)
     close_world(&w);
 }
 
+static const struct journal_ops *real_ops;
+static uint32_t deletes_left;
+
+static enum bt_code delete_or_fail(struct journal *j, uint64_t ix, struct str why, msec wall,
+                                   struct bt_error *err)
+{
+    return deletes_left-- > 0 ? real_ops->plan_delete(j, ix, why, wall, err)
+                              : err_set(err, BT_IO, "the disk does not answer");
+}
+
+static void half_a_slice_is_not_committed(void **state)
+{
+    const struct retention_options opt = {.completed_ms = 10};
+    enum bt_code code = BT_OK;
+    struct world w;
+    struct bt_error err;
+
+    (void)state;
+    open_world(&w, &opt);
+    run_at(&w, START);
+    retention_wake(w.retention); /* there may be something to sweep: at once */
+    assert_int_equal(retention_deadline(w.retention), 0);
+    run_at(&w, START);
+    (void)add(&w, "completed", START, "", "");
+    (void)add(&w, "completed", START, "", "");
+    real_ops = w.journal->ops;
+    odd = *real_ops;
+    odd.plan_delete = delete_or_fail;
+    w.journal->ops = &odd;
+    deletes_left = 1;
+    for (int i = 0; i < 10 && code == BT_OK; i++) {
+        code = retention_cycle(w.retention, START + 10, START + 10, &err);
+    }
+    assert_int_equal(code, BT_IO);
+    assert_int_equal(w.deleted, 1);
+    assert_true(journal_dirty(w.journal));
+    close_world(&w);
+}
+
 static void a_failing_commit_stops_the_daemon(void **state)
 {
     const struct retention_options opt = {.completed_ms = 10};
@@ -752,6 +791,7 @@ int main(void)
         cmocka_unit_test(what_a_full_disk_refuses_is_tried_again_after_ten_seconds),
         cmocka_unit_test(a_plan_that_comes_of_age_during_a_pass_goes_right_after_it),
         cmocka_unit_test(many_plans_that_cannot_go_are_looked_at_once),
+        cmocka_unit_test(half_a_slice_is_not_committed),
         cmocka_unit_test(a_failing_commit_stops_the_daemon),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
