@@ -354,6 +354,31 @@ static void the_most_steps_at_once_warn_of_a_chain_and_not_of_a_body(void **stat
     assert_non_null(strstr(problem_of(b, 0), "no step has dependsOn"));
 }
 
+/* The steps of a body have the attempts; a sub-plan may be made again as a whole. */
+static void a_step_with_a_body_has_no_attempts_of_its_own(void **state)
+{
+    static const struct {
+        const char *members;
+        uint32_t retries;
+    } steps[] = {
+        {"'agentId':'calc','task':'x {{item}}','forEach':[1],'maxRetries':3", 0},
+        {"'agentId':'calc','task':'x {{item}}','forEach':[1]", 0},
+        {"'plan':{'document':{'steps':[{'agentId':'calc','task':'do it'}]}}", 0},
+        {"'maxRetries':2,'plan':{'document':{'steps':[{'agentId':'calc','task':'do it'}]}}", 2},
+    };
+    struct bench *b = *state;
+    char json[300];
+
+    add_house(b);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        (void)snprintf(json, sizeof json, "{'steps':[{'stepId':'a',%s}]}", steps[i].members);
+        if (read_json(b, json) != BT_OK) {
+            fail_msg("%s: %s", json, b->err.msg);
+        }
+        assert_int_equal(b->plan->steps[0].rules->policy.max_retries, steps[i].retries);
+    }
+}
+
 /* In the task, in a parameter that is a text, and in a condition. */
 static void words_of_a_loop_are_known_inside_it_only(void **state)
 {
@@ -374,6 +399,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RULE(words_of_a_loop_are_known_inside_it_only),
+        RULE(a_step_with_a_body_has_no_attempts_of_its_own),
         RULE(a_chain_is_read_with_every_default),
         RULE(a_dependency_field_anywhere_makes_a_dag),
         RULE(policy_is_read_for_plan_and_step),

@@ -192,6 +192,8 @@ static void every_test_over_every_kind_of_value(void **state)
         {"{'results.neg': {'lt': 0, 'gt': -4}}", 't'},
         {"{'results.big': {'gt': 18446744073709551614}}", 't'},
         {"{'results.big': {'gt': 18446744073709551615}}", 'f'},
+        {"{'results.s': {'gt': ''}}", 't'}, /* any text comes after none */
+        {"{'results.s': {'lte': ''}}", 'f'},
         {"{'results.s': {'gt': 'Ad', 'lt': 'Adb', 'matches': '^A.a$', 'in': ['x', 'Ada']}}", 't'},
         {"{'results.s': {'in': ['x', 'y']}}", 'f'},
         {"{'results.s': {'matches': 'x'}}", 'f'},
