@@ -295,6 +295,47 @@ static void a_path_is_walked_by_its_names(void **state)
     assert_string_equal(rest, "");
 }
 
+static void a_file_to_write_has_a_name_and_a_directory_below_a_root(void **state)
+{
+    static const char *const wrong[] = {"", "a/", ".", "..", "a/..", "x\x01"};
+    char root[] = "/tmp/baton-confine-XXXXXX";
+    char long_name[CONFINE_NAME_MAX + 2];
+    char name[CONFINE_NAME_MAX + 1];
+    struct confine c = {.n = 0};
+    struct bt_error err;
+    int fd = -1;
+
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    assert_int_equal(confine_add(&c, root, &err), BT_OK);
+    assert_int_equal(confine_open_parent(&c, STR_LIT("file"), false, &fd, name, &err), BT_OK);
+    assert_string_equal(name, "file");
+    assert_int_equal(close(fd), 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(confine_open_parent(&c, str_from(wrong[i]), false, &fd, name, &err),
+                         BT_INVALID);
+    }
+    memset(long_name, 'n', sizeof long_name);
+    assert_int_equal(
+        confine_open_parent(&c, (struct str){long_name, CONFINE_NAME_MAX}, false, &fd, name, &err),
+        BT_OK);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(confine_open_parent(&c, (struct str){long_name, CONFINE_NAME_MAX + 1}, false,
+                                         &fd, name, &err),
+                     BT_INVALID);
+    assert_int_equal(confine_open_parent(&c, STR_LIT("no/file"), false, &fd, name, &err),
+                     BT_NOT_FOUND);
+    assert_int_equal(confine_open_parent(&c, STR_LIT("/etc/file"), false, &fd, name, &err),
+                     BT_UNAUTHORIZED);
+    assert_int_equal(confine_open_parent(&c, STR_LIT("a/b/file"), true, &fd, name, &err), BT_OK);
+    assert_int_equal(unlinkat(fd, "../b", AT_REMOVEDIR), 0);
+    assert_int_equal(close(fd), 0);
+    (void)snprintf(long_name, sizeof long_name, "%s/a", root);
+    assert_int_equal(rmdir(long_name), 0);
+    assert_int_equal(rmdir(root), 0);
+    confine_done(&c);
+}
+
 static void a_path_is_opened_below_its_roots_alone(void **state)
 {
     static char longest[CONFINE_PATH_MAX + 2];
@@ -356,6 +397,7 @@ int main(void)
         cmocka_unit_test(wrong_arguments_are_named),
         cmocka_unit_test(an_argument_wins_over_the_environment),
         cmocka_unit_test(a_path_is_walked_by_its_names),
+        cmocka_unit_test(a_file_to_write_has_a_name_and_a_directory_below_a_root),
         cmocka_unit_test(a_path_is_opened_below_its_roots_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

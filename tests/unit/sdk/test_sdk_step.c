@@ -49,6 +49,13 @@ static void parameters_are_found_by_path_or_fall_back(void **state)
     assert_string_equal(bt_step_param_string(s, "a.b.0", "no"), "no"); /* another type */
     assert_true(bt_step_param_number(s, "a.b.2", 0) == -2.5);
     assert_true(bt_step_param_bool(s, "yes", false));
+    for (int fallback = 0; fallback < 2; fallback++) { /* missing, or of another type */
+        assert_int_equal(bt_step_param_bool(s, "a.b.1", fallback), fallback);
+        assert_int_equal(bt_step_param_bool(s, "nowhere", fallback), fallback);
+        assert_true(bt_step_param_number(s, "yes", fallback) == fallback);
+        assert_true(bt_step_param_number(s, "nowhere", fallback) == fallback);
+    }
+    assert_true(bt_step_param_number(s, "a.b.0", 0) == 1);
     assert_true(bt_step_has_param(s, "n"));
     assert_false(bt_step_has_param(s, "a.c"));
     assert_string_equal(bt_step_params_json(s, "a.b"), "[1,\"two\",-2.5]");
