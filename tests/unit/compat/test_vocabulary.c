@@ -612,8 +612,7 @@ static void result_that_is_json_is_told_as_that(void **state)
     }
 }
 
-/* New work under an old name: the step is found by its index. Steps that the repair plan drops are
- * not reported as kept. */
+/* New work under an old name is found by its index. Steps that the repair drops are not kept. */
 static void revision_is_told_by_the_rows_of_its_document(void **state)
 {
     static const char answer[] =
@@ -747,8 +746,7 @@ static void replan_without_its_number_adds_no_steps(void **state)
     "{\"type\":\"replan_started\",\"seq\":7,\"planId\":\"P\",\"planSeq\":7,\"stepId\":\"b\","      \
     "\"stepIndex\":1,\"attempt\":1,\"diagnosis\":\"broken\",\"totalReplans\":1,\"tsMs\":" tsms "}"
 
-/* A subscriber that came after the step's start gets its end with the event, without the time of
- * the replan. */
+/* Who comes after the step's start gets its end with the event, without the time of the replan. */
 static void time_of_a_task_is_without_that_of_its_replan(void **state)
 {
     static const char *const events[] = {

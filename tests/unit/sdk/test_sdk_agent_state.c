@@ -523,7 +523,7 @@ static void a_drain_order_is_obeyed_and_not_reported(void **state)
             .type = AGENT_STATE_HEARTBEAT_OK, .lease_ms = 3000, .drain = true});
     }
     execute("p/1/b", 1, 7, 101);
-    expect_refused(BT_UNAVAILABLE, 101);
+    expect_refused(BT_BUSY, 101);
 }
 
 static void a_second_sigterm_ends_at_once(void **state)
