@@ -93,7 +93,7 @@ endfunction()
 bt_installed_library(baton FROM baton_client compat artifact state link auth auth_identity wire base base_pure
     LINK PkgConfig::NETTLE ${MBEDCRYPTO_LIBRARY}
     PC_REQUIRES "libcjson nettle" PC_LIBS "-lmbedcrypto" ABOUT "submit plans to a Baton supervisor and watch them")
-bt_installed_library(baton-agent FROM baton_agent baton_client sdk_step sdk_agent_state sdk_quick jsonschema artifact state link auth auth_identity wire base base_pure
+bt_installed_library(baton-agent FROM baton_agent baton_client sdk_step sdk_agent_state sdk_quick jsonschema artifact fleet_map state link auth auth_identity wire base base_pure
     LINK PkgConfig::PCRE2 PkgConfig::NETTLE ${MBEDCRYPTO_LIBRARY}
     PC_REQUIRES "libcjson libpcre2-8 nettle" PC_LIBS "-lmbedcrypto" ABOUT "write an agent for a Baton supervisor")
 
