@@ -35,17 +35,17 @@ red() { # MUTANT PROGRAM ARGS...
 }
 
 # What edge.postgres_owner, _errors, _ride and _shards find: the mutants "pg N" of mutant.h. Skipped, in words, without libpq or PostgreSQL.
-# It waits for leases most of the time, so it runs beside the others. False when a mutant is not found.
-postgres() { # [NUMBER...]
+# They wait for leases most of the time, so several run beside the others. False when a mutant is not found.
+POSTGRES_JOBS=3
+postgres() { # FROM NUMBER...: every third one
     bad=0
-    out=$build.postgres.out
-    ours=$(sed -n 's#^    MUTANT_.*/\* pg \([0-9]*\):.*#\1#p' supervisor/core/mutant.h)
-    if [ -z "$owner" ]; then
-        echo "postgres: skipped, there is no libpq"
-        return 0
-    fi
-    for number in 0 $ours; do
-        [ $# -eq 0 ] || case " $* " in *" $number "*) ;; *) continue ;; esac
+    turn=$1
+    out=$build.postgres.out.$1
+    shift
+    for number in "$@"; do
+        turn=$((turn - 1))
+        [ "$turn" -eq 0 ] || continue
+        turn=$POSTGRES_JOBS
         by=
         programs=$(sed -n "s/^| $number [a-z_]* | \(postgres_[a-z]*\) .*/\1/p" tests/mutants/README.md) # who found it last
         [ -n "$programs" ] || programs=$owner
@@ -137,15 +137,26 @@ worker() { # FROM NUMBER...
 }
 
 bad=0
-postgres "$@" >"$build.postgres" 2>&1 &
-postgres=$!
 numbers=$*
-[ -n "$numbers" ] || numbers=$(awk '/^    MUTANT_NONE/ { print 0 } /^    MUTANT_.*\/\* [0-9]+:/ { sub(/.*\/\* /, ""); sub(/:.*/, ""); print }' supervisor/core/mutant.h)
+[ -n "$numbers" ] || numbers=$(awk '/^    MUTANT_NONE/ { print 0 } /^    MUTANT_.*\/\* (pg )?[0-9]+:/ { sub(/.*\/\* (pg )?/, ""); sub(/:.*/, ""); print }' supervisor/core/mutant.h)
 core=
+journal=
 for number in $numbers; do
     grep -q "/\* pg $number:" supervisor/core/mutant.h || core="$core $number"
+    ! grep -q "/\* pg $number:" supervisor/core/mutant.h || journal="$journal $number"
 done
+case " $numbers " in *" 0 "*) journal="0$journal" ;; esac
+rm -f "$build".worker.* "$build".postgres.worker.*
 workers=
+if [ -n "$journal" ] && [ -z "$owner" ]; then
+    echo "postgres: skipped, there is no libpq"
+elif [ -n "$journal" ]; then
+    for job in $(seq "$POSTGRES_JOBS"); do
+        # shellcheck disable=SC2086 # a list
+        postgres "$job" $journal >"$build.postgres.worker.$job" 2>&1 &
+        workers="$workers $!"
+    done
+fi
 for job in $(seq "$jobs"); do
     # shellcheck disable=SC2086 # a list
     worker "$job" $core >"$build.worker.$job" 2>&1 &
@@ -154,7 +165,6 @@ done
 for worker in $workers; do
     wait "$worker" || bad=1
 done
-[ -z "$core" ] || cat "$build".worker.* | sort -n -k "$([ -n "$all" ] && echo 2 || echo 1)"
-wait "$postgres" || bad=1
-cat "$build.postgres"
+cat "$build".worker.* | sort -n -k "$([ -n "$all" ] && echo 2 || echo 1)"
+cat "$build".postgres.worker.* 2>/dev/null | sort -n || true
 exit $bad
