@@ -143,8 +143,8 @@ def main():
     p.add_argument("--scenarios", default="S1,S2,S3")
     p.add_argument("--shards", default="1,2,4")
     p.add_argument("--plans", type=int, default=0, help="of S3; 0 = its own")
-    p.add_argument("--dbos", type=pathlib.Path)
-    p.add_argument("--restate", type=pathlib.Path)
+    p.add_argument("--dbos", type=lambda at: pathlib.Path(at).resolve())
+    p.add_argument("--restate", type=lambda at: pathlib.Path(at).resolve())
     args = p.parse_args()
     names = ["Baton, SQLite", "Baton, PostgreSQL"]
     for name, at in (("DBOS, PostgreSQL", args.dbos), ("Restate", args.restate)):
