@@ -217,6 +217,52 @@ enum bt_code bt_watch_open(struct bt_client *c, const char *plan_id, uint64_t af
     return open_all(c, shards, after == UINT64_MAX, "", ret, err);
 }
 
+/* One place, "S3=40" or "S3=40:EVENTID". Its end; NULL: it is none. */
+static const char *place_end(const char *at, unsigned long *ret_shard)
+{
+    char *end = NULL;
+    struct uuid id;
+    size_t len;
+
+    if (at[0] != 'S' || at[1] < '0' || at[1] > '9') {
+        return NULL;
+    }
+    *ret_shard = strtoul(at + 1, &end, 10);
+    if (end[0] != '=' || end[1] < '0' || end[1] > '9') {
+        return NULL;
+    }
+    (void)strtoull(end + 1, &end, 10);
+    if (*end != ':') {
+        return end;
+    }
+    len = strcspn(end + 1, ";");
+    return uuid_parse((struct str){end + 1, len}, &id) ? end + 1 + len : NULL;
+}
+
+/* What is no place would be read as the beginning. */
+static enum bt_code check_vector(const char *vector, uint32_t shards, struct bt_error *err)
+{
+    unsigned long shard = 0;
+
+    for (const char *at = vector;; at++) {
+        at = place_end(at, &shard);
+        if (at == NULL || (*at != 0 && *at != ';')) {
+            return err_set(err, BT_INVALID,
+                           "'%.200s': expected the numbers of shards, S0=12;S1=40, each perhaps "
+                           "with its eventId, S0=12:ID",
+                           vector);
+        }
+        if (shard >= shards) {
+            return err_set(err, BT_INVALID,
+                           "'%.200s': names shard %lu, and the last one is shard %u", vector, shard,
+                           shards - 1);
+        }
+        if (*at == 0) {
+            return BT_OK;
+        }
+    }
+}
+
 enum bt_code bt_watch_open_after(struct bt_client *c, const char *vector, struct bt_watch **ret,
                                  struct bt_error *err)
 {
@@ -226,13 +272,8 @@ enum bt_code bt_watch_open_after(struct bt_client *c, const char *vector, struct
     if (c->watch != NULL) {
         return err_set(err, BT_CONFLICT, "a client has at most one watch at a time");
     }
-    if (vector[0] != 'S') {
-        return err_set(err, BT_INVALID,
-                       "'%.80s': expected the numbers of shards, S0=12;S1=40, each "
-                       "perhaps with its eventId, S0=12:ID",
-                       vector);
-    }
     code = client_shards_count(c, &shards, err);
+    code = code == BT_OK ? check_vector(vector, shards, err) : code;
     if (code == BT_OK && shards == 1) {
         char id[BT_ID_LEN + 1] = "";
         const uint64_t after = after_of(vector, 0, id);

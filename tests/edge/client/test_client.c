@@ -91,6 +91,28 @@ static void five_hundred_plans_of_one_client_all_end(void **state)
     bt_client_close(c);
 }
 
+static void a_vector_that_names_no_place_is_refused_and_not_read_as_the_beginning(void **state)
+{
+    static const char *const WRONG[] = {
+        "",       "7",         "S0",
+        "S0=",    "S0=x",      "S=1",
+        "S0=-1",  "S0=1:xy",   "S0=1:",
+        "S0=1;",  "S0=1;S0=x", "S0=1 ",
+        "S1=1",   "S9=1",      "s0=1",
+        "S0=1,2", "S0=0;S1=0", "S0=1:01A22A0A-69BB-703C-8D27-4DE03B6F554",
+    };
+    struct bt_client *c = open_client(*state);
+    struct bt_watch *w = NULL;
+    struct bt_error err;
+
+    for (size_t i = 0; i < sizeof WRONG / sizeof WRONG[0]; i++) {
+        assert_int_equal(bt_watch_open_after(c, WRONG[i], &w, &err), BT_INVALID);
+    }
+    OK(bt_watch_open_after(c, "S0=0", &w, &err));
+    bt_watch_close(w);
+    bt_client_close(c);
+}
+
 static void watch_hands_out_each_event_once_however_late_it_reads(void **state)
 {
     struct bt_client *c = open_client(*state);
@@ -318,6 +340,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(five_hundred_plans_of_one_client_all_end),
+        T(a_vector_that_names_no_place_is_refused_and_not_read_as_the_beginning),
         T(watch_hands_out_each_event_once_however_late_it_reads),
         T(live_watch_sees_what_happens_after_it_was_opened),
         T(client_follows_a_daemon_that_was_restarted_on_other_ports),

@@ -134,8 +134,9 @@ BT_API BT_MUST_CHECK enum bt_code bt_watch_open(struct bt_client *c, const char 
                                                 struct bt_error *err);
 /* The same for all plans, after a vector: the last number of each shard of a fleet, "S0=12;S3=40",
  * best with the eventId of that event, "S0=12:ID;S3=40:ID", as bt_watch_cursor gives it; one daemon
- * is S0. A shard that it does not name begins at its first event. bt_watch_open without plan_id
- * merges the shards by time, and takes only 0 and UINT64_MAX there. */
+ * is S0. A shard that it does not name begins at its first event; what is no vector of this fleet
+ * is BT_INVALID. bt_watch_open without plan_id merges the shards by time, and takes only 0 and
+ * UINT64_MAX there. */
 BT_API BT_MUST_CHECK enum bt_code bt_watch_open_after(struct bt_client *c, const char *vector,
                                                       struct bt_watch **ret, struct bt_error *err);
 /* Whether each shard has answered, and all that they had was returned. */
