@@ -1,6 +1,7 @@
 """A PostgreSQL server of the test's own: an unprivileged cluster in a directory, on a socket in it; and, when it is asked for, a
 second one that has each commit before it is acknowledged."""
 import ctypes
+import fcntl
 import os
 import pathlib
 import pwd
@@ -11,7 +12,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import BIN, until
+from harness import BIN, ROOT, until
 
 NEWEST, OLDEST = 30, 15
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -50,6 +51,36 @@ def _as():
             continue
         return ["setpriv", "--reuid=%d" % p.pw_uid, "--regid=%d" % p.pw_gid, "--clear-groups"]
     raise unittest.SkipTest("SKIPPED: there is no user who may run PostgreSQL")
+
+
+def cluster():
+    """A new cluster that no server has used: initdb takes a second of processor time, a copy of what it made does not."""
+    name = "pg-%s-%d" % (programs().parent.name, os.getuid())
+    cache = ROOT / "build"
+    cache.mkdir(exist_ok=True)
+    with open(cache / (name + ".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (cache / name).exists():
+            part = pathlib.Path(tempfile.mkdtemp(prefix="baton-pg-"))
+            Server.own(part)
+            run("initdb", "-D", part / "data", "-A", "trust", "-U", "fleet", "--no-sync", "-E", "UTF8", "--locale=C")
+            copy(part / "data", cache / (name + ".part"))
+            shutil.rmtree(part)
+            (cache / (name + ".part")).rename(cache / name)
+    return cache / name
+
+
+def copy(source, target):
+    """With owners; a part of a copy that was cut off goes away."""
+    shutil.rmtree(target, ignore_errors=True)
+    subprocess.run(["cp", "-a", "--reflink=auto", source, target], check=True)
+
+
+def run(name, *args):
+    """A program of the server's, as its user; what it prints."""
+    done = subprocess.run([*_as(), programs() / name, *map(str, args)], capture_output=True, text=True, cwd="/")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def small_disk(test, path, mib):
@@ -91,7 +122,7 @@ class Server:
         self.dir.chmod(0o755)
         self.own(self.dir)
         self.url = "postgresql:///postgres?host=%s&user=fleet" % self.dir
-        self._run("initdb", "-D", self.dir / "data", "-A", "trust", "-U", "fleet", "--no-sync", "-E", "UTF8", "--locale=C")
+        copy(cluster(), self.dir / "data")
         with open(self.dir / "data" / "pg_hba.conf", "a") as hba:
             hba.write("host all all 192.0.2.0/24 trust\n" if listen else "")
         self.start()
@@ -101,11 +132,6 @@ class Server:
         """Gives it to the user of the server."""
         if os.getuid() == 0:
             shutil.chown(path, *[int(x.split("=")[1]) for x in _as()[1:3]])
-
-    def _run(self, name, *args):
-        done = subprocess.run([*_as(), programs() / name, *map(str, args)], capture_output=True, text=True, cwd="/")
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
     def start(self, name="data", port=5432):
         with open(self.dir / (name + ".log"), "ab") as log:
@@ -123,11 +149,11 @@ class Server:
         return done.returncode == 0
 
     def sql(self, text):
-        return self._run("psql", "-h", self.dir, "-U", "fleet", "-d", "postgres", "-At", "-q", "-c", text).strip()
+        return run("psql", "-h", self.dir, "-U", "fleet", "-d", "postgres", "-At", "-q", "-c", text).strip()
 
     def copy(self):
         """A second server, which follows; nobody waits for it."""
-        self._run("pg_basebackup", "-D", self.dir / "second", "-h", self.dir, "-U", "fleet", "-R", "-c", "fast", "--no-sync")
+        run("pg_basebackup", "-D", self.dir / "second", "-h", self.dir, "-U", "fleet", "-R", "-c", "fast", "--no-sync")
         self.start("second", 5433)
 
     def replicate(self):
@@ -139,7 +165,7 @@ class Server:
 
     def promote(self):
         """The second one takes the place of the first."""
-        self._run("pg_ctl", "promote", "-D", self.dir / "second", "-w")
+        run("pg_ctl", "promote", "-D", self.dir / "second", "-w")
 
     def kill9(self, name="data"):
         """The whole server: its children end with it."""

@@ -157,14 +157,14 @@ class Lost(BatonTest):
         if kind == "server":
             server.start(gone, ports[gone])
             return lambda: until(lambda: self.sync(ports[gone]), 60, "it is synchronous again")
-        server._run("pg_ctl", "promote", "-D", server.dir / other, "-w")
+        pg.run("pg_ctl", "promote", "-D", server.dir / other, "-w")
         self.primary = other
         for text in ("ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"):
-            server._run("psql", "-h", server.dir, "-p", ports[other], "-U", "fleet", "-d", "postgres", "-c", text)
+            pg.run("psql", "-h", server.dir, "-p", ports[other], "-U", "fleet", "-d", "postgres", "-c", text)
 
         def rebuild():
             shutil.rmtree(server.dir / gone)
-            server._run("pg_basebackup", "-D", server.dir / gone, "-h", server.dir, "-p", ports[other], "-U", "fleet", "-R", "-c", "fast", "--no-sync")
+            pg.run("pg_basebackup", "-D", server.dir / gone, "-h", server.dir, "-p", ports[other], "-U", "fleet", "-R", "-c", "fast", "--no-sync")
             server.start(gone, ports[gone])
             until(lambda: self.sync(ports[other]), 60, "the new standby is synchronous")
         # the promoted one has nobody to wait for: commits would wait until it has
