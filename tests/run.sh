@@ -88,6 +88,15 @@ extra() {
     fi
 }
 
+# The objects of the release build are those of the preset release-tests; only the benchmark is added.
+instructions() {
+    rc=0
+    cmake --preset release -D BATON_TESTS=ON >build/configure-release.log 2>&1 && ninja -C build/release --quiet -j "$jobs" bench_loop &&
+        ctest --test-dir build/release --no-tests=error -R '^bench\.bench_loop$' || rc=$?
+    cmake --preset release >build/configure-release.log 2>&1
+    return "$rc"
+}
+
 # Its own threads, those of nng and of libcurl: streams and webhooks over kill -9, beside the programs of the release build.
 gateway_under_tsan() {
     ninja -C build/tsan --quiet -j "$jobs" baton-gateway || return 1
@@ -134,7 +143,8 @@ if [ -z "$everyday" ]; then
     else
         headline "preset tsan: SKIPPED, ThreadSanitizer does not run on this kernel"
     fi
-    extra release-tests -R bench.bench_loop
+    part "instructions of a step: the release build"
+    instructions || failed="$failed instructions"
     extra fuzz -L fuzz
     part "mutants: each must turn a test red"
     sh tests/mutants/run.sh || failed="$failed mutants"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Instructions of the daemon's own code for a step (bench_loop under callgrind), against the figure in instructions.txt: ±3 %.
 # usage: sh tests/bench/instructions.sh PROGRAM [--write]
-#   PROGRAM   bench_loop of the preset release-tests
+#   PROGRAM   bench_loop of the preset release-tests, or of release with BATON_TESTS
 #   --write   puts what was counted into the file: in the commit that changes it, which says why
 set -eu
 program=$(realpath "$1")
