@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "protocol/base/assert.h"
 
@@ -12,11 +14,7 @@ const char *const fake_events_url = "tcp://127.0.0.1:7118";
 
 struct link_msg {
     struct buf bytes;
-};
-
-struct link_server {
-    struct link *link;
-    char url[272];
+    uint32_t pipe;
 };
 
 struct link_pub {
@@ -27,7 +25,11 @@ struct link {
     struct link_limits limits[2]; /* of the server, and of the publisher */
     struct link_event *inbox;
     uint32_t first, n, cap;
-    struct link_server servers[2]; /* of this host, and of others */
+    /* those that listen: of this host, and of others; and those that dial */
+    struct link_server servers[FAKE_SERVERS_MAX];
+    uint32_t servers_n;
+    int fd; /* of link_fd; -1: nobody asked */
+    struct fake_trust trust;
     struct link_pub pub;
     struct link_lane *lanes[FAKE_LANES_MAX];
     uint32_t lanes_n;
@@ -51,6 +53,7 @@ static struct link_msg *message(const void *bytes, size_t len)
 
     buf_init(&m->bytes, len + 1);
     buf_add(&m->bytes, bytes, len);
+    m->pipe = 1;
     return m;
 }
 
@@ -61,6 +64,9 @@ static void push(struct link *l, struct link_event ev)
         l->inbox = must(realloc(l->inbox, l->cap * sizeof *l->inbox));
     }
     l->inbox[l->first + l->n++] = ev;
+    if (l->fd >= 0) {
+        ASSERT(eventfd_write(l->fd, 1) == 0);
+    }
 }
 
 /* ---- the test's end ---- */
@@ -71,6 +77,50 @@ void fake_link_request(struct link *l, bool remote, uint64_t request, const void
                                 .server = &l->servers[remote ? 1 : 0],
                                 .request = request,
                                 .msg = message(bytes, len)});
+}
+
+void fake_server_request(struct link_server *s, uint32_t pipe, uint64_t request, const void *bytes,
+                         size_t len)
+{
+    struct link_msg *m = message(bytes, len);
+
+    m->pipe = pipe;
+    push(s->link,
+         (struct link_event){.type = LINK_REQUEST, .server = s, .request = request, .msg = m});
+}
+
+struct link_server *fake_link_server(struct link *l, uint32_t i)
+{
+    return i < l->servers_n ? &l->servers[i] : NULL;
+}
+
+static enum bt_code servers_fail = BT_OK;
+
+void fake_link_fail_servers(enum bt_code code)
+{
+    servers_fail = code;
+}
+
+static uint32_t closed_pipe; /* no pipe has number 0 */
+
+void fake_pipe_closed(uint32_t pipe)
+{
+    closed_pipe = pipe;
+}
+
+const struct fake_trust *fake_link_trust(const struct link *l)
+{
+    return &l->trust;
+}
+
+uint32_t fake_link_answers(const struct link *l)
+{
+    return l->answers_n;
+}
+
+const struct fake_answer *fake_link_answer(const struct link *l, uint32_t i)
+{
+    return &l->answers[i];
 }
 
 const struct buf *fake_link_answer_to(const struct link *l, uint64_t request)
@@ -141,6 +191,11 @@ void fake_lane_answer(struct link_lane *lane, const void *bytes, size_t len)
     }
 }
 
+void fake_lane_refuse(struct link_lane *lane, enum bt_code code)
+{
+    lane->refuses = code;
+}
+
 void fake_link_forget_frames(struct link *l)
 {
     l->forgets_frames = true;
@@ -166,13 +221,20 @@ enum bt_code link_new(uint32_t inbox_cap, struct link **ret, struct bt_error *er
     *ret = must(calloc(1, sizeof **ret));
     fake_link_inside--;
     (*ret)->next_port = 30000;
+    (*ret)->fd = -1;
     return BT_OK;
 }
 
 int link_fd(const struct link *l)
 {
-    (void)l;
-    return -1;
+    return l->fd;
+}
+
+void fake_link_wakes(struct link *l)
+{
+    ASSERT(l->fd < 0);
+    l->fd = eventfd(l->n, EFD_CLOEXEC | EFD_NONBLOCK);
+    ASSERT(l->fd >= 0);
 }
 
 bool link_next(struct link *l, struct link_event *ret)
@@ -187,6 +249,10 @@ bool link_next(struct link *l, struct link_event *ret)
             return true;
         }
         link_msg_free(ret->msg); /* retired lanes emit nothing */
+    }
+    if (l->fd >= 0) {
+        eventfd_t count;
+        (void)eventfd_read(l->fd, &count);
     }
     return false;
 }
@@ -207,6 +273,9 @@ void link_free(struct link *l)
         l->n--;
     }
     free(l->inbox);
+    if (l->fd >= 0) {
+        (void)close(l->fd);
+    }
     for (uint32_t i = 0; i < l->lanes_n; i++) {
         buf_done(&l->lanes[i]->sent);
         free(l->lanes[i]);
@@ -223,9 +292,9 @@ void link_free(struct link *l)
 
 void link_trust(struct link *l, const uint32_t *uids, uint32_t n)
 {
-    (void)l;
-    (void)uids;
-    (void)n;
+    ASSERT(n <= FAKE_TRUST_MAX);
+    l->trust.n = n;
+    memcpy(l->trust.uids, uids, n * sizeof *uids);
 }
 
 struct str link_msg_bytes(const struct link_msg *m)
@@ -241,8 +310,7 @@ void link_msg_peer(const struct link_msg *m, char ret[LINK_PEER_MAX + 1])
 
 uint32_t link_msg_pipe(const struct link_msg *m)
 {
-    (void)m;
-    return 1;
+    return m->pipe;
 }
 
 void link_msg_free(struct link_msg *m)
@@ -253,34 +321,42 @@ void link_msg_free(struct link_msg *m)
     }
 }
 
+static enum bt_code server_new(struct link *l, const char *url, uint32_t n,
+                               const struct link_limits *lim, struct link_server **ret,
+                               struct bt_error *err)
+{
+    if (servers_fail != BT_OK) {
+        return err_set(err, servers_fail, "no such address");
+    }
+    ASSERT(l->servers_n < FAKE_SERVERS_MAX);
+    *ret = &l->servers[l->servers_n++];
+    **ret = (struct link_server){.link = l, .contexts = n, .limits = *lim};
+    (void)snprintf((*ret)->url, sizeof(*ret)->url, "%s", url);
+    return BT_OK;
+}
+
 enum bt_code link_server_open(struct link *l, const char *url, uint32_t n,
                               const struct link_limits *lim, void *owner, struct link_server **ret,
                               struct bt_error *err)
 {
-    const bool remote = l->servers[0].link != NULL;
-    struct link_server *s = &l->servers[remote ? 1 : 0];
+    const bool remote = l->servers_n > 0;
 
-    (void)n;
     (void)owner;
-    (void)err;
-    ASSERT(s->link == NULL);
     l->limits[0] = *lim;
-    s->link = l;
-    (void)snprintf(s->url, sizeof s->url, "%s", remote ? url : fake_control_url);
-    *ret = s;
-    return BT_OK;
+    return server_new(l, remote ? url : fake_control_url, n, lim, ret, err);
 }
 
 enum bt_code link_server_dial(struct link *l, const char *url, uint32_t n,
                               const struct link_limits *lim, void *owner, struct link_server **ret,
                               struct bt_error *err)
 {
-    return link_server_open(l, url, n, lim, owner, ret, err);
+    (void)owner;
+    return server_new(l, url, n, lim, ret, err);
 }
 
 void link_server_retire(struct link_server *s)
 {
-    (void)s;
+    s->retired = true;
 }
 
 const char *link_server_url(const struct link_server *s)
@@ -319,10 +395,10 @@ static struct link_lane *lane_new(struct link *l, void *owner)
 enum bt_code link_lane_dial(struct link *l, const char *url, const struct link_limits *lim,
                             void *owner, struct link_lane **ret, struct bt_error *err)
 {
-    (void)lim;
     (void)err;
     *ret = lane_new(l, owner);
     (*ret)->dials = true;
+    (*ret)->limits = *lim;
     (void)snprintf((*ret)->url, sizeof(*ret)->url, "%s", url);
     return BT_OK;
 }
@@ -346,6 +422,9 @@ const char *link_lane_url(const struct link_lane *lane)
 enum bt_code link_lane_send(struct link_lane *lane, const void *bytes, size_t len,
                             struct bt_error *err)
 {
+    if (lane->refuses != BT_OK) {
+        return err_set(err, lane->refuses, "not sent");
+    }
     if (lane->outstanding) {
         return err_set(err, BT_BUSY, "a request is outstanding");
     }
@@ -380,7 +459,9 @@ bool link_lane_stranger(const struct link_lane *lane, uint32_t *ret_uid)
 
 void link_lane_retire(struct link_lane *lane)
 {
-    lane->retired = true;
+    if (lane != NULL) {
+        lane->retired = true;
+    }
 }
 
 enum bt_code link_pub_open(struct link *l, const char *url, const struct link_limits *lim,
@@ -437,7 +518,7 @@ const char *link_library_version(void)
 
 bool link_pipe_is_open(uint32_t pipe)
 {
-    return pipe != 0;
+    return pipe != 0 && pipe != closed_pipe;
 }
 
 void link_server_hang_up(struct link_server *s, uint32_t pipe)
