@@ -91,6 +91,16 @@ int table_column(const struct table *t, const char *name)
 
 /* ---- the forms ---- */
 
+/* Takes the cell. Without memory for it or for the row there is no row: *row is NULL then. */
+static void add_cell(cJSON **row, cJSON *cell)
+{
+    if (*row == NULL || !cJSON_AddItemToArray(*row, cell)) {
+        cJSON_Delete(cell);
+        cJSON_Delete(*row);
+        *row = NULL;
+    }
+}
+
 static enum bt_code add_object(struct table *t, const cJSON *object, struct bt_error *err)
 {
     cJSON *row;
@@ -106,11 +116,7 @@ static enum bt_code add_object(struct table *t, const cJSON *object, struct bt_e
     row = code == BT_OK ? cJSON_CreateArray() : NULL;
     for (int i = 0; i < t->n && row != NULL; i++) {
         const cJSON *cell = cJSON_GetObjectItemCaseSensitive(object, t->columns[i]);
-        if (!cJSON_AddItemToArray(row, cell == NULL ? cJSON_CreateNull()
-                                                    : cJSON_Duplicate(cell, true))) {
-            cJSON_Delete(row);
-            row = NULL;
-        }
+        add_cell(&row, cell == NULL ? cJSON_CreateNull() : cJSON_Duplicate(cell, true));
     }
     return code == BT_OK ? table_add_row(t, row, err) : code;
 }
@@ -126,7 +132,7 @@ static enum bt_code add_list(struct table *t, const cJSON *list, struct bt_error
         if (row != NULL && !cJSON_IsArray(list)) {
             cJSON *only = row;
             row = cJSON_CreateArray();
-            (void)cJSON_AddItemToArray(row, only);
+            add_cell(&row, only);
         }
         code = table_add_row(t, row, err);
     }
@@ -175,10 +181,10 @@ static enum bt_code read_map(struct table *t, const cJSON *map, struct bt_error 
     }
     cJSON_ArrayForEach(member, map)
     {
-        cJSON *row = code == BT_OK ? cJSON_CreateArray() : NULL;
-        if (row != NULL) {
-            (void)cJSON_AddItemToArray(row, cJSON_CreateString(member->string));
-            (void)cJSON_AddItemToArray(row, cJSON_Duplicate(member, true));
+        if (code == BT_OK) {
+            cJSON *row = cJSON_CreateArray();
+            add_cell(&row, cJSON_CreateString(member->string));
+            add_cell(&row, cJSON_Duplicate(member, true));
             code = table_add_row(t, row, err);
         }
     }
@@ -245,12 +251,11 @@ static cJSON *csv_row(const struct csv *c, struct buf *text)
     cJSON *row = cJSON_CreateArray();
 
     for (uint32_t i = 0; i < c->n && row != NULL; i++) {
+        const char *cell;
         buf_clear(text);
         buf_add_str(text, csv_cell(c, i));
-        if (!cJSON_AddItemToArray(row, cJSON_CreateString(buf_cstr(text)))) {
-            cJSON_Delete(row);
-            row = NULL;
-        }
+        cell = buf_cstr(text);
+        add_cell(&row, text->bad == BT_OK ? cJSON_CreateString(cell) : NULL);
     }
     return row;
 }

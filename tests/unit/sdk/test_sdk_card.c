@@ -107,9 +107,8 @@ static enum bt_code listed(size_t tags, size_t examples, struct bt_error *err)
         other[i] = "example";
     }
     assert_int_equal(card_init(&card, &(struct bt_agent_def){.agent_id = "a"}, err), BT_OK);
-    code = card_add(&card,
-                    &(struct bt_skill){.id = "s", .run = nothing, .tags = list, .examples = other},
-                    err);
+    code = card_add(
+        &card, &(struct bt_skill){.id = "s", .run = nothing, .tags = list, .examples = other}, err);
     if (code == BT_OK) {
         assert_int_equal(card_view(&card, &arena, &view, err), BT_OK);
         assert_int_equal(view.skills[0].tags_n, tags);
@@ -130,8 +129,7 @@ static void a_skill_has_32_tags_and_16_examples_at_most(void **state)
     assert_int_equal(listed(0, 0, &err), BT_OK);
     assert_int_equal(listed(TAGS_MAX, EXAMPLES_MAX, &err), BT_OK);
     assert_int_equal(listed(TAGS_MAX + 1, 0, &err), BT_LIMIT);
-    assert_string_equal(err.msg,
-                        "skill 's': 33 entries in a list of tags or examples; at most 32");
+    assert_string_equal(err.msg, "skill 's': 33 entries in a list of tags or examples; at most 32");
     assert_int_equal(listed(0, EXAMPLES_MAX + 1, &err), BT_LIMIT);
 }
 
@@ -184,10 +182,10 @@ static void a_card_is_a_copy_with_all_that_was_said(void **state)
     assert_true(str_is(view.skills[0].tags[0], "one") && str_is(view.skills[0].tags[1], "two"));
     assert_int_equal(view.skills[0].examples_n, 1);
     assert_true(str_is(view.skills[0].examples[0], "say x"));
-    assert_true(str_is(doc_string(doc_get(view.skills[0].input_schema, STR_LIT("type"))),
-                       "object"));
-    assert_true(str_is(doc_string(doc_get(view.skills[0].output_schema, STR_LIT("type"))),
-                       "string"));
+    assert_true(
+        str_is(doc_string(doc_get(view.skills[0].input_schema, STR_LIT("type"))), "object"));
+    assert_true(
+        str_is(doc_string(doc_get(view.skills[0].output_schema, STR_LIT("type"))), "string"));
     assert_true(str_is(view.skills[1].effects, "unsafe"));
     assert_int_equal(view.skills[1].tags_n, 0);
     assert_null(view.skills[1].input_schema.ptr);
@@ -208,11 +206,10 @@ static void effects_have_three_words(void **state)
     (void)state;
     assert_int_equal(card_init(&card, &(struct bt_agent_def){.agent_id = "a"}, &err), BT_OK);
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(card_add(&card,
-                                  &(struct bt_skill){
-                                      .id = good[i], .run = nothing, .effects = good[i]},
-                                  &err),
-                         BT_OK);
+        assert_int_equal(
+            card_add(&card, &(struct bt_skill){.id = good[i], .run = nothing, .effects = good[i]},
+                     &err),
+            BT_OK);
         assert_string_equal(card.skills[i].skill.effects, good[i]);
     }
     assert_int_equal(

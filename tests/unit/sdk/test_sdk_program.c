@@ -15,10 +15,10 @@
 #include "agents/sdk/options.h"
 #include "baton/agent.h"
 
-static const char *const variables[] = {
-    "BATON_AGENT_ID", "BATON_CREDENTIAL", "BATON_SPAWNED",     "BATON_CONNECT",  "BATON_CA",
-    "BATON_CERT",     "BATON_CAPACITY",   "BATON_INSTANCE_ID", "BATON_SETTINGS", "BATON_SHARDS",
-    "BATON_STATE",    "BATON_HANDOVER"};
+static const char *const variables[] = {"BATON_AGENT_ID", "BATON_CREDENTIAL",  "BATON_SPAWNED",
+                                        "BATON_CONNECT",  "BATON_CA",          "BATON_CERT",
+                                        "BATON_CAPACITY", "BATON_INSTANCE_ID", "BATON_SETTINGS",
+                                        "BATON_SHARDS",   "BATON_STATE",       "BATON_HANDOVER"};
 
 static int clean(void **state)
 {
@@ -327,8 +327,8 @@ static enum bt_code init(struct bt_agent_init *i, void **ret_self, struct bt_err
     if (init_fails) {
         return err_set(err, BT_INVALID, "name: expected another one");
     }
-    return bt_agent_add_skill(
-        i, &(struct bt_skill){.id = "added", .run = NULL, .effects = "none"}, err);
+    return bt_agent_add_skill(i, &(struct bt_skill){.id = "added", .run = NULL, .effects = "none"},
+                              err);
 }
 
 static void echo(struct bt_step *step, void *self)

@@ -1,0 +1,194 @@
+/* The i-th allocation fails, for every i: a table, an input or a document says so, or is whole.
+ * ASan reports leaks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "agents/sdk/input.h"
+#include "agents/sdk/markdown.h"
+#include "agents/sdk/regex.h"
+#include "agents/sdk/step.h"
+#include "agents/sdk/table.h"
+#include "tests/support/cmocka.h"
+
+enum { ATTEMPTS = 3000, OUT = 65536 };
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *at, size_t n);
+char *__real_strdup(const char *text);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *at, size_t n);
+char *__wrap_strdup(const char *text);
+
+static long successes_left = -1; /* -1 = no failure; afterwards they succeed again */
+
+static bool fails(void)
+{
+    return successes_left >= 0 && successes_left-- == 0;
+}
+
+void *__wrap_malloc(size_t n)
+{
+    return fails() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *at, size_t n)
+{
+    return fails() ? NULL : __real_realloc(at, n);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return fails() ? NULL : __real_strdup(text);
+}
+
+/* Once without a failure, then with each. */
+static void sweep(enum bt_code (*make)(struct bt_error *err))
+{
+    long failures = 0;
+
+    for (long i = 0; i < ATTEMPTS; i++) {
+        struct bt_error err = {.code = BT_OK};
+        enum bt_code code;
+        bool failed;
+        successes_left = i;
+        code = make(&err);
+        failed = successes_left < 0;
+        successes_left = -1;
+        if (!failed) {
+            assert_int_equal(code, BT_OK);
+            break;
+        }
+        failures++;
+        if (code != BT_OK) {
+            assert_int_equal(code, BT_NOMEM);
+            assert_true(strlen(err.msg) > 0);
+        }
+    }
+    assert_true(failures > 2 && failures < ATTEMPTS);
+}
+
+static const char *source;
+static int rows_n, columns_n;
+
+static enum bt_code read_table(struct bt_error *err)
+{
+    struct table t = {0};
+    long left = successes_left;
+    cJSON *tree;
+    enum bt_code code;
+
+    successes_left = -1;
+    tree = cJSON_Parse(source);
+    assert_non_null(tree);
+    successes_left = left;
+    code = table_read(tree, &t, err);
+    if (code == BT_OK) {
+        code = table_set_types(&t, err);
+    }
+    if (code == BT_OK) {
+        assert_int_equal(t.rows_n, rows_n);
+        assert_int_equal(t.n, columns_n);
+        for (int r = 0; r < t.rows_n; r++) {
+            assert_int_equal(cJSON_GetArraySize(t.rows[r]), columns_n);
+        }
+    }
+    left = successes_left;
+    table_done(&t);
+    cJSON_Delete(tree);
+    successes_left = left;
+    return code;
+}
+
+static void a_table_without_memory_says_so_or_is_whole(void **state)
+{
+    static const struct {
+        const char *json;
+        int rows, columns;
+    } cases[] = {
+        {"[{\"a\":1,\"b\":\"2\"},{\"c\":true}]", 2, 3},
+        {"[[1,\"2\"],3]", 2, 2},
+        {"{\"columns\":[\"a\",\"b\"],\"rows\":[[\"1\"]]}", 1, 2},
+        {"{\"a\":\"1\",\"b\":\"2\"}", 2, 2},
+        {"\"a,b\\n1,x\\n2\\n\"", 2, 2},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        source = cases[i].json;
+        rows_n = cases[i].rows;
+        columns_n = cases[i].columns;
+        sweep(read_table);
+    }
+}
+
+static enum bt_code compile(struct bt_error *err)
+{
+    struct regex *re = NULL;
+    const enum bt_code code = regex_new(STR_LIT("(?<n>a+)b"), true, &re, err);
+
+    regex_free(re);
+    return code;
+}
+
+static void a_pattern_without_memory_says_so(void **state)
+{
+    struct bt_error err = {.code = BT_OK};
+
+    (void)state;
+    successes_left = 0;
+    assert_int_equal(compile(&err), BT_NOMEM);
+    successes_left = -1;
+    assert_string_equal(err.msg, "out of memory for a pattern");
+}
+
+static enum bt_code read_input(struct bt_error *err)
+{
+    struct bt_step *s = NULL;
+    struct table t = {0};
+    long left = successes_left;
+    enum bt_code code;
+
+    successes_left = -1;
+    assert_int_equal(step_new_from_json(str_from(source), "s", &s, err), BT_OK);
+    successes_left = left;
+    code = input_table(s, "p", &t, err);
+    left = successes_left;
+    successes_left = -1;
+    assert_int_equal(code == BT_OK ? t.rows_n : 0, code == BT_OK ? 1 : 0);
+    table_done(&t);
+    step_free(s);
+    successes_left = left;
+    return code;
+}
+
+static void an_input_without_memory_says_so_or_is_whole(void **state)
+{
+    (void)state;
+    source = "{\"parameters\":{\"p\":[[\"1\",2]]}}";
+    sweep(read_input);
+    source = "{\"context\":{\"dependencies\":[{\"stepId\":\"a\",\"agentId\":\"x\",\"result\":"
+             "{\"data\":[[\"1\",2]]}}]}}";
+    sweep(read_input);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_table_without_memory_says_so_or_is_whole),
+        cmocka_unit_test(a_pattern_without_memory_says_so),
+        cmocka_unit_test(an_input_without_memory_says_so_or_is_whole),
+    };
+    cJSON_Hooks hooks = {.malloc_fn = __wrap_malloc, .free_fn = free};
+
+    cJSON_InitHooks(&hooks);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
