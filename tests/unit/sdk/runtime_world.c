@@ -63,15 +63,30 @@ static void later(struct bt_step *step, void *self)
     assert_true(bt_step_later(step, on_cancel, NULL));
 }
 
+/* Reports progress and holds its thread until the test lets it go. */
+sem_t world_hold;
+static void hold(struct bt_step *step, void *self)
+{
+    const bool is_later = bt_step_later(step, NULL, NULL);
+
+    (void)self;
+    bt_step_progress(step, 50.0, "half");
+    (void)sem_wait(&world_hold);
+    bt_step_reply_text(step, is_later ? "later" : "held");
+}
+
+void world_done(void *self)
+{
+    (void)!write(*(const int *)self, "d", 1);
+}
+
 static const struct bt_skill skills[] = {
-    {.id = "echo", .run = echo},
-    {.id = "fail", .run = give_up},
-    {.id = "slow", .run = slow},
-    {.id = "later", .run = later},
+    {.id = "echo", .run = echo},   {.id = "fail", .run = give_up}, {.id = "slow", .run = slow},
+    {.id = "later", .run = later}, {.id = "hold", .run = hold},
 };
 
 static const struct bt_agent_def def = {
-    .agent_id = "one", .version = "1", .skills = skills, .skill_count = 4};
+    .agent_id = "one", .version = "1", .skills = skills, .skill_count = 5};
 
 void world_daemon_writes(const char *control)
 {
@@ -93,6 +108,7 @@ enum bt_code world_begin(const struct world_how *how, struct bt_error *err)
 
     world = (struct world){.now = WORLD_NOW, .epoch = NO_EPOCH};
     fake_pipe_closed(0);
+    (void)sem_init(&world_hold, 0, 0);
     (void)snprintf(world.dir, sizeof world.dir, "/tmp/baton-test-XXXXXX");
     assert_non_null(mkdtemp(world.dir));
     assert_int_equal(state_token_make(world.dir, world.token, err), BT_OK);

@@ -5,6 +5,7 @@
 #ifndef UNIT_RUNTIME_WORLD_H
 #define UNIT_RUNTIME_WORLD_H
 
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,6 +44,10 @@ struct world {
     uint32_t told;         /* calls of its on_cancel */
 };
 extern struct world world;
+/* Lets one handler of the skill `hold` go on. */
+extern sem_t world_hold;
+/* Writes "d" into the descriptor that self points to. */
+void world_done(void *self);
 
 /* Begins the runtime; world_code: what runtime_new said. */
 enum bt_code world_begin(const struct world_how *how, struct bt_error *err);

@@ -35,7 +35,7 @@ static void a_registration_says_who_where_and_what(void **state)
     world_up();
     world_asked(MSG_agent_register, &m);
     assert_true(str_is(m.card.agent_id, "one"));
-    assert_int_equal(m.card.skills_n, 4);
+    assert_int_equal(m.card.skills_n, 5);
     assert_true(str_is(m.card.skills[0].id, "echo"));
     assert_int_equal(m.capacity, 3);
     assert_int_equal(m.pid, getpid());
