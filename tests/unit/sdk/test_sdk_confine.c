@@ -316,16 +316,15 @@ static void a_setting_lists_directories_and_the_wrong_one_is_named(void **state)
 
 /* ---- files that will be written ---- */
 
-static void missing_directories_are_made_where_that_is_asked(void **state)
+static void makes(bool walk)
 {
-    struct confine c = roots(true, false);
+    struct confine c = roots(true, walk);
     char name[CONFINE_NAME_MAX + 1];
     struct bt_error err;
     struct stat made;
     struct stat got;
     int fd = -1;
 
-    (void)state;
     assert_int_equal(confine_open_parent(&c, STR_LIT("new/dir/file"), false, &fd, name, &err),
                      BT_NOT_FOUND);
     assert_int_equal(confine_open_parent(&c, STR_LIT("new/dir/file"), true, &fd, name, &err),
@@ -348,6 +347,16 @@ static void missing_directories_are_made_where_that_is_asked(void **state)
     assert_int_equal(confine_open_parent(&c, str_from(at("one")), true, &fd, name, &err),
                      BT_UNAUTHORIZED); /* the root itself */
     confine_done(&c);
+    assert_int_equal(rmdir(at("one/new/dir")), 0);
+    assert_int_equal(rmdir(at("one/new")), 0);
+    assert_int_equal(rmdir(at("two/x")), 0);
+}
+
+static void missing_directories_are_made_where_that_is_asked(void **state)
+{
+    (void)state;
+    makes(false);
+    makes(true);
 }
 
 /* ---- the state directory ---- */
@@ -436,6 +445,11 @@ static void sixteen_levels_are_searched_and_what_is_below_counts_as_closed(void 
     dir(name);
     assert_true(is_state("one/twice", O_RDONLY));
     assert_false(is_state("two/second", O_RDONLY)); /* it has one name: it is not there */
+    strncat(name, "/file", sizeof name - strlen(name) - 1);
+    put(name);
+    assert_true(is_state(name, O_RDONLY)); /* by its directory */
+    assert_int_equal(unlink(at(name)), 0);
+    *strrchr(name, '/') = 0;
     for (int i = LEVELS; i > 0; i--) {
         assert_int_equal(rmdir(at(name)), 0);
         *strrchr(name, '/') = 0;
@@ -552,6 +566,7 @@ static void no_look_leaves_a_descriptor_open(void **state)
     a_long_name_is_no_name(state);
     the_state_directory_is_closed_through_a_root_above_it(state);
     what_lies_in_the_state_directory_is_known_by_its_place(state);
+    missing_directories_are_made_where_that_is_asked(state);
     a_second_name_outside_is_closed_too(state);
     sixteen_levels_are_searched_and_what_is_below_counts_as_closed(state);
     only_the_state_directory_itself_is_its_root(state);

@@ -71,6 +71,22 @@ static void without_a_descriptor_there_is_nothing(void **state)
     }
 }
 
+static void what_cannot_be_read_is_an_error(void **state)
+{
+    struct bt_error err;
+    char number[16];
+    const int dir = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    (void)state;
+    assert_true(dir > 2);
+    (void)snprintf(number, sizeof number, "%d", dir);
+    assert_int_equal(setenv("BATON_HANDOVER", number, 1), 0);
+    assert_int_equal(handover_read(&h, &err), BT_IO);
+    assert_int_equal(strncmp(err.msg, "BATON_HANDOVER: ", 16), 0);
+    assert_int_equal(fcntl(dir, F_GETFD), -1);
+    assert_null(getenv("BATON_HANDOVER"));
+}
+
 /* The memory of the environment is what others see of it. */
 static void a_secret_of_the_environment_is_taken_out_of_it(void **state)
 {
@@ -151,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RULE(what_is_handed_over_is_read_once_and_found_by_its_whole_name),
         RULE(without_a_descriptor_there_is_nothing),
+        RULE(what_cannot_be_read_is_an_error),
         RULE(a_secret_of_the_environment_is_taken_out_of_it),
         RULE(what_was_handed_over_goes_before_the_environment),
         RULE(sixteen_variables_are_taken_and_a_seventeenth_stays),
