@@ -1,0 +1,461 @@
+/*
+ * Rules of reading plans, kept as files beside this one: a rule in words, what is given, and what
+ * comes of it: each problem, and all that the canonical document says otherwise than that of the
+ * plainest plan. BATON_WRITE=1 writes what follows anew: read the difference against the rule.
+ *
+ *     ## A rule. The agents files, sql, calc and exec are there, and none of the rules before.
+ *     > agent {card}            "'" stands for '"', as everywhere
+ *     > plan {document}         as from a person
+ *     > lenient {document}      as from an agent
+ *     > policy {policy}         of the request, for the plans that follow
+ *     > pending {"agentId", "skill"}   a plan that this one is to make, with that policy
+ *     > answer {document}       its planner's answer; "trusted": a person has edited it
+ *     > lint {document}         the worst case, and the warnings about the shape
+ *     > start {document}        a plan with its run
+ *     > step ID STATUS          in_progress, completed, failed or skipped
+ *     > insert, replace, replan {change}   of the plan that was started
+ *     > diff                    the last two canonical documents that came of all this
+ *     > recipe {document}       what its check says
+ *     > fill {values}           of the last recipe
+ */
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <string.h>
+
+#include "supervisor/plan/diff.h"
+#include "supervisor/plan/lint.h"
+#include "supervisor/plan/recipe.h"
+#include "tests/unit/plan/revise.h"
+
+enum { FILE_MAX = 4 * 1024 * 1024 };
+
+struct rules {
+    struct bench *b;
+    struct run *run;
+    struct buf out;
+    struct doc policy, pending, recipe;
+    struct doc last, before; /* canonical documents */
+    cJSON *plain;            /* of the plainest plan */
+};
+
+/* ---- what came ---- */
+
+static void add_problems(struct rules *r)
+{
+    for (uint32_t i = 0; i < r->b->problems.n; i++) {
+        buf_printf(&r->out, "%s %s\n", r->b->at[i].warning ? "warning" : "error",
+                   problem_of(r->b, i));
+    }
+    if (r->b->problems.total > r->b->problems.n) {
+        buf_printf(&r->out, "%u problems\n", r->b->problems.total);
+    }
+}
+
+static cJSON *json_tree(struct rules *r, struct doc doc)
+{
+    struct buf text;
+    cJSON *tree;
+
+    buf_init(&text, FILE_MAX);
+    assert_int_equal(doc_to_json(doc, false, &text, &r->b->err), BT_OK);
+    tree = cJSON_Parse(buf_cstr(&text));
+    assert_non_null(tree);
+    buf_done(&text);
+    return tree;
+}
+
+/* The members of `all` that `plain` has otherwise; maps within them alike. Drops the others. */
+static void keep_others(cJSON *all, const cJSON *plain)
+{
+    cJSON *next;
+
+    for (cJSON *m = all->child; m != NULL; m = next) {
+        const cJSON *usual = cJSON_GetObjectItemCaseSensitive(plain, m->string);
+        next = m->next;
+        if (usual != NULL && cJSON_Compare(m, usual, true)) {
+            cJSON_Delete(cJSON_DetachItemViaPointer(all, m));
+        } else if (usual != NULL && cJSON_IsObject(m) && cJSON_IsObject(usual)) {
+            keep_others(m, usual);
+        }
+    }
+}
+
+static void add_line(struct rules *r, const char *head, const cJSON *value)
+{
+    char *text = cJSON_PrintUnformatted(value);
+
+    assert_non_null(text);
+    buf_printf(&r->out, "%s %s\n", head, text);
+    cJSON_free(text);
+}
+
+static void add_document(struct rules *r, struct doc doc)
+{
+    cJSON *all = json_tree(r, doc);
+    const cJSON *usual = cJSON_GetObjectItemCaseSensitive(r->plain, "steps")->child;
+    cJSON *steps = cJSON_DetachItemFromObjectCaseSensitive(all, "steps");
+    cJSON *step;
+
+    keep_others(all, r->plain);
+    add_line(r, "plan", all);
+    cJSON_ArrayForEach(step, steps)
+    {
+        keep_others(step, usual);
+        add_line(r, "step", step);
+    }
+    cJSON_Delete(steps);
+    cJSON_Delete(all);
+}
+
+static void keep_last(struct rules *r)
+{
+    r->before = r->last;
+    r->last = doc_copy(&r->b->arena, doc_from_buf(&r->b->normalised));
+}
+
+static void add_reading(struct rules *r, enum bt_code code)
+{
+    add_problems(r);
+    if (code != BT_OK) {
+        buf_printf(&r->out, "refused: %s\n", r->b->err.msg);
+        assert_int_equal(r->b->normalised.len, 0);
+        return;
+    }
+    keep_last(r);
+    add_document(r, r->last);
+    buf_printf(&r->out, "order %s\n", shape(r->b, r->b->plan));
+    (void)read_back(r->b);
+}
+
+/* ---- orders ---- */
+
+static enum bt_code read_as(struct rules *r, struct plan_request *request)
+{
+    static struct plan_defaults defaults;
+    struct bench *b = r->b;
+
+    defaults = plan_defaults_builtin();
+    request->defaults = &defaults;
+    request->registry = b->registry;
+    request->policy = r->policy;
+    b->problems = (struct problems){.at = b->at, .cap = 100};
+    buf_clear(&b->normalised);
+    return plan_read_request(request, &b->arena, &b->plan, &b->problems, &b->normalised, &b->err);
+}
+
+static void pending(struct rules *r, struct doc wish)
+{
+    const struct plan_defaults defaults = plan_defaults_builtin();
+    struct bench *b = r->b;
+    const struct plan_request request = {.goal = STR_LIT("the goal"),
+                                         .session_id = STR_LIT("s"),
+                                         .policy = r->policy,
+                                         .registry = b->registry,
+                                         .defaults = &defaults};
+    const struct plan_pending planner = {.agent_id = doc_string(doc_get(wish, STR_LIT("agentId"))),
+                                         .skill = doc_string(doc_get(wish, STR_LIT("skill"))),
+                                         .repairs = 2};
+    enum bt_code code;
+
+    b->problems = (struct problems){.at = b->at, .cap = 100};
+    buf_clear(&b->normalised);
+    code = plan_read_pending(&request, &planner, &b->arena, &b->plan, &b->problems, &b->normalised,
+                             &b->err);
+    add_reading(r, code);
+    r->pending = code == BT_OK ? r->last : r->pending;
+    r->policy = (struct doc){NULL, 0};
+}
+
+static void add_time(struct rules *r, const char *name, uint64_t ms)
+{
+    if (ms == LINT_NO_BOUND) {
+        buf_printf(&r->out, " %s=none", name);
+    } else {
+        buf_printf(&r->out, " %s=%llu", name, (unsigned long long)ms);
+    }
+}
+
+static void lint(struct rules *r, struct doc doc)
+{
+    struct bench *b = r->b;
+    struct plan_lint of;
+
+    if (read_doc(b, doc) != BT_OK) {
+        add_reading(r, BT_INVALID);
+        return;
+    }
+    assert_int_equal(plan_lint(b->plan, &b->arena, &of, &b->err), BT_OK);
+    buf_add_cstr(&r->out, "worst");
+    add_time(r, "plan", of.worst_ms);
+    add_time(r, "path", of.path_ms);
+    add_time(r, "work", of.work_ms);
+    add_time(r, "undo", of.undo_ms);
+    add_time(r, "tokens", of.worst_tokens);
+    add_time(r, "micros", of.worst_micros);
+    buf_printf(&r->out, " unestimated=%u levels=%u path:", of.unestimated, of.n_levels);
+    for (uint32_t i = 0; i < of.n_path; i++) {
+        buf_printf(&r->out, " %.*s", STR_ARG(b->plan->steps[of.path[i]].step_id));
+    }
+    for (uint32_t i = 0; i < b->plan->n_steps; i++) {
+        buf_printf(&r->out, "\n  %.*s level=%u attempts=%u", STR_ARG(b->plan->steps[i].step_id),
+                   of.steps[i].level, of.steps[i].attempts);
+        add_time(r, "worst", of.steps[i].worst_ms);
+    }
+    buf_add_byte(&r->out, '\n');
+    b->problems = (struct problems){.at = b->at, .cap = 100};
+    assert_int_equal(plan_lint_style(b->plan, &of, b->registry, &b->arena, &b->problems, &b->err),
+                     BT_OK);
+    add_problems(r);
+}
+
+static void move(struct rules *r, const char *line)
+{
+    static const struct {
+        const char *name;
+        enum step_status to;
+    } ends[] = {{"in_progress", STEP_IN_PROGRESS},
+                {"completed", STEP_COMPLETED},
+                {"failed", STEP_FAILED},
+                {"skipped", STEP_SKIPPED}};
+    const size_t n = strcspn(line, " ");
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        if (strcmp(line + n + 1, ends[i].name) == 0) {
+            const uint32_t step = plan_step_find(r->b->plan, (struct str){line, n});
+            assert_int_not_equal(step, UINT32_MAX);
+            move_step(r->b, r->run, step, ends[i].to);
+            return;
+        }
+    }
+    fail_msg("no status: %s", line);
+}
+
+static void change(struct rules *r, enum plan_revise_kind kind, const char *json)
+{
+    struct plan *next = NULL;
+    const enum bt_code code = revise(r->b, r->run, kind, doc_of(r->b, json), &next);
+
+    if (code != BT_OK) {
+        add_problems(r);
+        buf_printf(&r->out, "refused: %s\n", r->b->err.msg);
+        return;
+    }
+    add_problems(r);
+    keep_last(r);
+    add_document(r, r->last);
+    r->run = revised(r->b, r->run, kind, json);
+    buf_printf(&r->out, "order %s\n", shape(r->b, r->b->plan));
+}
+
+static void diff(struct rules *r)
+{
+    struct plan_diff of;
+
+    assert_int_equal(plan_diff(r->before, r->last, &r->b->arena, &of, &r->b->err), BT_OK);
+    plan_diff_text(&of, &r->out);
+}
+
+static void recipe(struct rules *r, struct doc doc)
+{
+    struct bench *b = r->b;
+    struct recipe_about about;
+    enum bt_code code;
+
+    b->problems = (struct problems){.at = b->at, .cap = 100};
+    code = recipe_check(doc, b->registry, &b->problems, &b->err);
+    add_problems(r);
+    buf_printf(&r->out, "%s%s\n", code == BT_OK ? "valid" : "refused: ",
+               code == BT_OK ? "" : b->err.msg);
+    r->recipe = doc;
+    if (recipe_describe(doc, &b->arena, &about, &b->err) != BT_OK) {
+        buf_printf(&r->out, "no recipe: %s\n", b->err.msg);
+        return;
+    }
+    buf_printf(&r->out, "recipe name=%.*s title=%.*s description=%.*s steps=%u\n",
+               STR_ARG(about.name), STR_ARG(about.title), STR_ARG(about.description),
+               about.n_steps);
+    for (uint32_t i = 0; i < about.n_inputs; i++) {
+        const struct recipe_input *in = &about.inputs[i];
+        buf_printf(&r->out, "input %.*s: %.*s%s%s%s %.*s\n", STR_ARG(in->name), STR_ARG(in->type),
+                   in->required ? ", required" : "", in->default_value.ptr != NULL ? ", " : "",
+                   in->default_value.ptr != NULL ? json_of(b, in->default_value) : "",
+                   STR_ARG(in->description));
+    }
+}
+
+static void fill(struct rules *r, struct doc values)
+{
+    struct buf filled;
+
+    buf_init(&filled, FILE_MAX);
+    if (recipe_fill(r->recipe, values, &filled, &r->b->err) != BT_OK) {
+        buf_printf(&r->out, "refused: %s\n", r->b->err.msg);
+    } else {
+        buf_printf(&r->out, "= %s\n", json_of(r->b, doc_from_buf(&filled)));
+    }
+    buf_done(&filled);
+}
+
+static void obey(struct rules *r, const char *line)
+{
+    const size_t n = strcspn(line, " ");
+    const struct str order = {line, n};
+    const char *rest = line + n + (line[n] == ' ');
+    struct bench *b = r->b;
+
+    if (str_is(order, "agent")) {
+        add_agent(b, rest);
+    } else if (str_is(order, "plan") || str_is(order, "lenient")) {
+        add_reading(r, read_as(r, &(struct plan_request){.plan = doc_of(b, rest),
+                                                         .lenient = str_is(order, "lenient")}));
+    } else if (str_is(order, "answer") || str_is(order, "trusted")) {
+        add_reading(r, read_as(r, &(struct plan_request){.plan = doc_of(b, rest),
+                                                         .pending = r->pending,
+                                                         .trusted = str_is(order, "trusted")}));
+    } else if (str_is(order, "policy")) {
+        r->policy = doc_of(b, rest);
+    } else if (str_is(order, "pending")) {
+        pending(r, doc_of(b, rest));
+    } else if (str_is(order, "lint")) {
+        lint(r, doc_of(b, rest));
+    } else if (str_is(order, "start")) {
+        r->run = start_run(b, rest);
+        keep_last(r);
+    } else if (str_is(order, "step")) {
+        move(r, rest);
+    } else if (str_is(order, "insert")) {
+        change(r, REVISE_INSERT, rest);
+    } else if (str_is(order, "replace")) {
+        change(r, REVISE_REPLACE, rest);
+    } else if (str_is(order, "replan")) {
+        change(r, REVISE_REPLAN, rest);
+    } else if (str_is(order, "diff")) {
+        diff(r);
+    } else if (str_is(order, "recipe")) {
+        recipe(r, doc_of(b, rest));
+    } else if (str_is(order, "fill")) {
+        fill(r, doc_of(b, rest));
+    } else {
+        fail_msg("no order: %s", line);
+    }
+}
+
+/* ---- files ---- */
+
+static void begin_rule(struct rules *r)
+{
+    void *state = NULL;
+
+    assert_int_equal(bench_setup(&state), 0);
+    *r = (struct rules){.b = state, .out = r->out};
+    add_house(r->b);
+    assert_int_equal(read_json(r->b, "{'goal':'g','steps':[{'stepId':'-','agentId':'calc',"
+                                     "'task':'do something worth doing'}]}"),
+                     BT_OK);
+    r->plain = json_tree(r, doc_from_buf(&r->b->normalised));
+}
+
+static void end_rule(struct rules *r)
+{
+    void *state = r->b;
+
+    if (r->b != NULL) {
+        cJSON_Delete(r->plain);
+        (void)bench_teardown(&state);
+        r->b = NULL;
+    }
+}
+
+static char *read_file(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    char *text = calloc(1, FILE_MAX + 1);
+
+    assert_non_null(text);
+    if (f == NULL) {
+        fail_msg("%s cannot be opened", path);
+        return text;
+    }
+    assert_true(fread(text, 1, FILE_MAX, f) < FILE_MAX);
+    assert_int_equal(fclose(f), 0);
+    return text;
+}
+
+/* The file as it would be written now. */
+static void replay(struct rules *r, const char *text)
+{
+    char *copy = strdup(text);
+
+    assert_non_null(copy);
+    for (char *line = copy; line != NULL && *line != 0;) {
+        char *end = strchr(line, '\n');
+        if (end != NULL) {
+            *end = 0;
+        }
+        if (line[0] == '#') {
+            buf_printf(&r->out, "%s%s\n", r->out.len > 0 ? "\n" : "", line);
+            end_rule(r);
+            begin_rule(r);
+        } else if (strncmp(line, "> ", 2) == 0) {
+            buf_printf(&r->out, "%s\n", line);
+            obey(r, line + 2);
+        }
+        line = end == NULL ? NULL : end + 1;
+    }
+    end_rule(r);
+    free(copy);
+}
+
+static void expect_same(const char *path, const char *was, const char *is)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; was[i] != 0 && was[i] == is[i]; i++) {
+        at = was[i] == '\n' ? i + 1 : at;
+    }
+    if (strcmp(was, is) != 0) {
+        fail_msg("%s: kept:\n%.*s\nnow:\n%.*s", path, (int)strcspn(was + at, "\n"), was + at,
+                 (int)strcspn(is + at, "\n"), is + at);
+    }
+}
+
+static void each_rule_holds(void **state)
+{
+    const bool writes = getenv("BATON_WRITE") != NULL;
+    DIR *dir = opendir(READINGS);
+    uint32_t files = 0;
+
+    (void)state;
+    assert_non_null(dir);
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
+        struct rules r = {.run = NULL};
+        char path[1000];
+        char *text;
+        if (strstr(e->d_name, ".txt") == NULL || strcmp(e->d_name, "CMakeLists.txt") == 0) {
+            continue;
+        }
+        (void)snprintf(path, sizeof path, "%s/%s", READINGS, e->d_name);
+        text = read_file(path);
+        buf_init(&r.out, FILE_MAX);
+        replay(&r, text);
+        files++;
+        if (writes) {
+            FILE *f = fopen(path, "w");
+            assert_non_null(f);
+            assert_true(fputs(buf_cstr(&r.out), f) >= 0);
+            assert_int_equal(fclose(f), 0);
+        } else {
+            expect_same(path, text, buf_cstr(&r.out));
+        }
+        buf_done(&r.out);
+        free(text);
+    }
+    assert_int_equal(closedir(dir), 0);
+    assert_true(files >= 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_rule_holds)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
