@@ -352,6 +352,7 @@ static enum bt_code slice_bytes(struct retention *r, msec wall, bool *ret_done,
         deleted += code == BT_OK;
         if (code == BT_BUSY && retention_is_under_way(r, r->list[i].ix)) {
             again_from(r, &r->list[i]);
+            *ret_done = false;
             return BT_OK;
         }
         code = code == BT_NOT_FOUND || code == BT_BUSY ? BT_OK : code;

@@ -1,6 +1,8 @@
 /* Copies of the journal: some pages of each cycle. */
+#include <stdio.h>
 #include <string.h>
 
+#include "protocol/base/log.h"
 #include "supervisor/journal/port.h"
 #include "supervisor/retention/retention.h"
 #include "tests/unit/journal/journal_fixture.h"
@@ -119,6 +121,43 @@ static void a_copy_takes_a_slice_of_each_cycle_until_it_is_done(void **state)
     close_world(&w);
 }
 
+static void keep_line(enum log_level level, const char *event, const char *text, void *self)
+{
+    (void)snprintf(self, 200, "%s%s %s", level == LOG_WARN ? "warn " : "", event, text);
+}
+
+static void the_log_says_when_a_copy_is_done_or_cannot_be_written(void **state)
+{
+    const struct retention_options opt = {0};
+    char line[200] = "";
+    struct bt_error err;
+    struct world w;
+
+    (void)state;
+    open_world(&w, &opt);
+    run_at(&w, START);
+    odd = *w.journal->ops;
+    odd.backup_begin = copy_begins;
+    odd.backup_step = copy_goes_on;
+    w.journal->ops = &odd;
+    log_setup(LOG_INFO, keep_line, line);
+    copying.steps = 0;
+    copying.ends_with = BT_OK;
+    assert_ok(retention_copy_begin(w.retention, "/copy", &err), err);
+    assert_ok(retention_cycle(w.retention, START, START, &err), err);
+    assert_ok(retention_cycle(w.retention, START, START, &err), err);
+    assert_string_equal(line, "");
+    assert_ok(retention_cycle(w.retention, START, START, &err), err);
+    assert_string_equal(line, "journal.backup file=/copy pages=10");
+    copying.steps = 0;
+    copying.ends_with = BT_IO;
+    assert_ok(retention_copy_begin(w.retention, "/other", &err), err);
+    run_at(&w, START);
+    assert_string_equal(line, "warn journal.backup file=/other the copy cannot be written");
+    log_setup(LOG_INFO, NULL, NULL);
+    close_world(&w);
+}
+
 static void the_name_of_a_copy_has_4095_bytes_at_most(void **state)
 {
     const struct retention_options opt = {0};
@@ -136,7 +175,9 @@ static void the_name_of_a_copy_has_4095_bytes_at_most(void **state)
     assert_int_equal(retention_copy_begin(w.retention, path, &err), BT_INVALID);
     assert_string_equal(err.msg, "the name of the copy is too long");
     path[RETENTION_PATH_MAX - 1] = 0;
+    path[RETENTION_PATH_MAX] = 'x'; /* what is behind it is no part of it */
     assert_ok(retention_copy_begin(w.retention, path, &err), err);
+    assert_int_equal(retention_copy_state(w.retention)->pages, 0);
     assert_string_equal(retention_copy_state(w.retention)->path, path);
     close_world(&w);
 }
@@ -145,6 +186,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_copy_takes_a_slice_of_each_cycle_until_it_is_done),
+        cmocka_unit_test(the_log_says_when_a_copy_is_done_or_cannot_be_written),
         cmocka_unit_test(the_name_of_a_copy_has_4095_bytes_at_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

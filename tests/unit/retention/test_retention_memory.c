@@ -15,7 +15,10 @@ void *__real_realloc(void *at, size_t n);
 void *__wrap_malloc(size_t n);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *at, size_t n);
+void __real_free(void *at);
+void __wrap_free(void *at);
 
+static long pieces; /* of memory that are allocated now */
 static long successes_left = -1; /* -1 = no failure; afterwards they succeed again */
 
 static bool in_journal; /* whose memory is not the room's */
@@ -25,19 +28,34 @@ static bool fails(void)
     return successes_left >= 0 && !in_journal && successes_left-- == 0;
 }
 
+static void *counted(void *at)
+{
+    pieces += at != NULL;
+    return at;
+}
+
 void *__wrap_malloc(size_t n)
 {
-    return fails() ? NULL : __real_malloc(n);
+    return counted(fails() ? NULL : __real_malloc(n));
 }
 
 void *__wrap_calloc(size_t n, size_t size)
 {
-    return fails() ? NULL : __real_calloc(n, size);
+    return counted(fails() ? NULL : __real_calloc(n, size));
 }
 
 void *__wrap_realloc(void *at, size_t n)
 {
-    return fails() ? NULL : __real_realloc(at, n);
+    if (fails()) {
+        return NULL;
+    }
+    return at == NULL ? counted(__real_realloc(at, n)) : __real_realloc(at, n);
+}
+
+void __wrap_free(void *at)
+{
+    pieces -= at != NULL;
+    __real_free(at);
 }
 
 static const struct journal_ops *real;
@@ -228,9 +246,60 @@ static void plans_inside_a_plan_go_with_it_although_one_cannot_be_read(void **st
     assert_true(failures >= INSIDE);
 }
 
+static void without_memory_there_is_no_room(void **state)
+{
+    const struct retention_options opt = {0};
+    const struct retention_hooks hooks = {NULL, is_open, NULL, on_deleted};
+    struct retention *r = NULL;
+    struct bt_error err;
+
+    (void)state;
+    successes_left = 0;
+    assert_int_equal(retention_new(&opt, &hooks, NULL, &r, &err), BT_NOMEM);
+    successes_left = -1;
+    assert_int_equal(err.code, BT_NOMEM);
+    assert_null(r);
+    retention_free(NULL);
+}
+
+/* Whether a plan went, its deletion failed half way, or another one was looked at in between. */
+static void nothing_of_a_search_stays_in_memory(void **state)
+{
+    (void)state;
+    for (int ends = 0; ends < 3; ends++) {
+        const long before = pieces;
+        struct bt_error err;
+        struct world w;
+        struct journal_plan p;
+        uint32_t jobs;
+        open_world(&w);
+        if (ends == 0) {
+            assert_ok(deleted(&w, &err), err);
+        } else {
+            reads_left = 2;
+            assert_int_equal(deleted(&w, &err), BT_IO);
+            reads_left = -1;
+        }
+        if (ends == 2) {
+            const struct uuid other = add(w.j, NULL);
+            const struct uuid inside = add(w.j, &other);
+            assert_ok(real->plan_by_id(w.j, other, &p, &err), err);
+            assert_ok(retention_delete(w.r, &p, STR_LIT("x"), START, &jobs, &err), err);
+            assert_int_equal(jobs, 1);
+            assert_int_equal(journal_plan_by_id(w.j, inside, &p, &err), BT_NOT_FOUND);
+        }
+        commit(w.j);
+        retention_free(w.r);
+        journal_close(w.j);
+        assert_int_equal(pieces, before);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_memory_there_is_no_room),
+        cmocka_unit_test(nothing_of_a_search_stays_in_memory),
         cmocka_unit_test(plans_inside_a_plan_go_with_it_although_an_allocation_fails),
         cmocka_unit_test(plans_inside_a_plan_go_with_it_although_one_cannot_be_read),
     };
