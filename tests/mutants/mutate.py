@@ -43,7 +43,8 @@ CLIENTS = (r"e2e\.(bus|cli|cli_plans|rows|chat|sessions|sessions_late|orchestrat
 DAEMON = ["unit/api", "unit/conversation", "unit/dispatch", "unit/engine", "unit/query", "unit/transcripts", "edge/house"]
 ROOMS = {
     "core": ("supervisor/core/*/*.c", ["unit/core"], r"sim\.|explore\.|" + PLANS),
-    "journal": ("supervisor/journal/*.c", ["unit/journal", "unit/events", r"edge\.journal_(open|full|limits|damage)$"],
+    # unit/journal once, not again on a server: that is another implementation of the port.
+    "journal": ("supervisor/journal/**/[!p]*.c", [r"unit\.journal_", "unit/events", r"edge\.journal_(open|full|limits|damage)$"],
                 r"edge\.journal_.*|e2e\.(golden|sessions|sessions_kill|faults|rows)$"),
     "events": ("supervisor/events/*.c", ["unit/events", r"lint\.events$"], PLANS),
     "engine": ("supervisor/engine/*.c", DAEMON, PLANS + "|" + CLIENTS),
@@ -146,8 +147,9 @@ class Build:
         out = []
         for t in self.tests.values():
             for word in words:
-                folder = "/" in word and t["program"] and f"CMakeFiles/{os.path.basename(t['program'])}.dir" in self.links[t["program"]]
-                if (folder and re.search(rf"(^|\s)tests/{word}/", self.links[t["program"]])) or ("/" not in word and re.match(word, t["name"])):
+                # Of its own objects: many are linked with a fixture of another folder.
+                own = rf"(^|\s)tests/{word}/(\S*/)?CMakeFiles/{re.escape(os.path.basename(t['program'] or ''))}\.dir/"
+                if ("/" in word and t["program"] and re.search(own, self.links[t["program"]])) or ("/" not in word and re.match(word, t["name"])):
                     out.append(t)
                     break
         return out

@@ -18,10 +18,10 @@ void *__wrap_realloc(void *at, size_t n);
 void __real_free(void *at);
 void __wrap_free(void *at);
 
-static long pieces; /* of memory that are allocated now */
+static bool in_journal;     /* whose memory is not the room's */
+static long pieces;         /* of memory that are allocated now */
+static long pieces_of_room; /* without those of calls of the journal */
 static long successes_left = -1; /* -1 = no failure; afterwards they succeed again */
-
-static bool in_journal; /* whose memory is not the room's */
 
 static bool fails(void)
 {
@@ -31,6 +31,7 @@ static bool fails(void)
 static void *counted(void *at)
 {
     pieces += at != NULL;
+    pieces_of_room += at != NULL && !in_journal;
     return at;
 }
 
@@ -55,6 +56,7 @@ void *__wrap_realloc(void *at, size_t n)
 void __wrap_free(void *at)
 {
     pieces -= at != NULL;
+    pieces_of_room -= at != NULL && !in_journal;
     __real_free(at);
 }
 
@@ -274,7 +276,9 @@ static void nothing_of_a_search_stays_in_memory(void **state)
         uint32_t jobs;
         open_world(&w);
         if (ends == 0) {
+            const long had = pieces_of_room;
             assert_ok(deleted(&w, &err), err);
+            assert_int_equal(pieces_of_room, had);
         } else {
             reads_left = 2;
             assert_int_equal(deleted(&w, &err), BT_IO);

@@ -222,7 +222,9 @@ static void move(struct rules *r, const char *line)
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         if (strcmp(line + n + 1, ends[i].name) == 0) {
             const uint32_t step = plan_step_find(r->b->plan, (struct str){line, n});
-            assert_int_not_equal(step, UINT32_MAX);
+            if (step == UINT32_MAX) {
+                fail_msg("no such step: %s", line);
+            }
             move_step(r->b, r->run, step, ends[i].to);
             return;
         }
@@ -251,7 +253,9 @@ static void diff(struct rules *r)
 {
     struct plan_diff of;
 
-    assert_int_equal(plan_diff(r->before, r->last, &r->b->arena, &of, &r->b->err), BT_OK);
+    if (plan_diff(r->before, r->last, &r->b->arena, &of, &r->b->err) != BT_OK) {
+        fail_msg("%s", r->b->err.msg);
+    }
     plan_diff_text(&of, &r->out);
 }
 
