@@ -52,7 +52,7 @@ ROOMS = {
     "dispatch": ("supervisor/dispatch/*.c", DAEMON, PLANS + "|" + CLIENTS),
     "conversation": ("supervisor/conversation/*.c", DAEMON, CLIENTS),
     "api": ("supervisor/api/*.c", DAEMON, PLANS + "|" + CLIENTS),
-    "plan": ("supervisor/plan/**/*.c", ["unit/plan"], r"e2e\.(lint|planning|strict|plans_doc|recipes)$"),
+    "plan": ("supervisor/plan/**/*.c", ["unit/plan", r"lint\.plan_schema$"], r"e2e\.(lint|planning|strict|plans_doc|recipes)$"),
     "keyword": ("supervisor/keyword/*.c", ["unit/keyword"], r"e2e\.planning$"),
     "config": ("supervisor/config/*.c", ["unit/config"], r"e2e\.(cli|reload|bad_input)$"),
     "retention": ("supervisor/retention/*.c", ["unit/retention"], r"e2e\.retention.*"),
@@ -163,14 +163,19 @@ class Build:
             words = link.split()
             if not any(o in words or self.archive_of.get(o) in words for o in objects):
                 continue
-            if program == test["program"] or (test["program"] is None and program.startswith("bin/")) or self.names(test, program):
+            if program == test["program"] or self.names(test, program):
                 out.append(program)
         return out
 
+    def named(self, test):
+        """The programs that a script's command names."""
+        return [p for p in self.links if os.path.join(self.path, p) in " ".join(test["command"])]
+
     def names(self, test, program):
-        """Whether the test's program has the path of the other one in it."""
+        """Whether the test's program has the path of the other one in it; of a script, its command, or else all in bin/."""
         if test["program"] is None:
-            return False
+            own = self.named(test)
+            return program in own if own else program.startswith("bin/")
         if "names" not in test:
             with open(os.path.join(self.path, test["program"]), "rb") as f:
                 content = f.read()
@@ -539,7 +544,9 @@ def main():
             sys.exit(f"{room} has no tests, and --tests names none")
         for _, build, tests in stages:
             programs = {t["program"] for t in tests if t["program"]}
-            scripts = any(not t["program"] for t in tests)
+            scripts = [t for t in tests if not t["program"]]
+            programs.update(p for t in scripts for p in build.named(t))
+            scripts = any(not build.named(t) for t in scripts)
             helpers = {"hide.so", *(q for q in build.links if re.search(r"(_agent|_peer)$", q))} if any("edge" in t["name"] or "sdk" in t["name"] for t in tests) else set()
             build.ninja(sorted(programs | helpers | ({q for q in build.links if q.startswith("bin/") and "bench" not in q} if scripts else set())), args.jobs)
         judges[room] = Judge(stages, isolation())

@@ -1,8 +1,39 @@
 /* plan_pack: the copy equals the plan and uses none of its memory. */
+#include <malloc.h>
+
 #include "fixture.h"
 #include "supervisor/core/sched/core.h"
 #include "supervisor/plan/pack.h"
 #include "supervisor/plan/reader_internal.h"
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void __real_free(void *at);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void __wrap_free(void *at);
+
+static long pieces; /* of memory that are allocated now */
+
+void *__wrap_malloc(size_t n)
+{
+    void *at = __real_malloc(n);
+    pieces += at != NULL;
+    return at;
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    void *at = __real_calloc(n, size);
+    pieces += at != NULL;
+    return at;
+}
+
+void __wrap_free(void *at)
+{
+    pieces -= at != NULL;
+    __real_free(at);
+}
 
 static int pack_setup(void **state)
 {
@@ -49,6 +80,11 @@ static void check_says_the_same(struct bench *b, const char *json)
     for (uint32_t i = 0; i < copy->agents.n; i++) {
         assert_int_equal(copy->agents.at[i], b->plan->agents.at[i]);
     }
+    assert_int_equal(copy->n_alternatives, b->plan->n_alternatives);
+    for (uint32_t i = 0; i < copy->n_alternatives; i++) {
+        assert_int_equal(copy->alternatives[i], b->plan->alternatives[i]);
+    }
+    assert_true(plan_pack_bytes(copy) > sizeof *copy);
     buf_done(&written);
     plan_pack_drop(copy);
 }
@@ -66,6 +102,56 @@ static void the_copy_says_what_the_plan_says(void **state)
         "'parameters':{'x':'{{results.a.text}}','y':[1,2]},'verify':{'type':'object'}},"
         "{'stepId':'c','type':'human_review','task':'well?','dependsOn':['a','b']},"
         "{'stepId':'d','agentId':'sql','task':'look','dependsOn':['b'],'gate':false}]}");
+    check_says_the_same(
+        *state,
+        "{'goal':'all','policy':{'searchAgent':'files','replan':{'agentId':'judge','skill':'plan'},"
+        "'concurrencyKey':'of the plan','overlap':'skip','priority':7},"
+        "'steps':[{'stepId':'a','agentId':'files','skill':'read','task':'read it','dependsOn':[],"
+        "'parameters':{'path':'x'},'concurrencyKey':'k','tools':['sql'],"
+        "'gate':{'agentId':'judge','skill':'gate'},'verifyWith':{'agentId':'judge',"
+        "'skill':'verify'}},"
+        "{'stepId':'b','agentId':'files','skill':'read','task':'read it','dependsOn':['a'],"
+        "'parameters':{'path':'x'},'concurrencyKey':'l'},"
+        "{'stepId':'c','agentId':'sql','skill':'query','task':'read it','dependsOn':['a'],"
+        "'parameters':{'sql':'x'},'when':{'results.a.n':1},'compensate':{'task':'undo it'}},"
+        "{'stepId':'w','wait':{'signal':'go','schema':{'type':'object'},'timeoutMs':5},"
+        "'dependsOn':['b']},"
+        "{'stepId':'v','wait':{'until':'2027-01-31T18:00:00Z'},'dependsOn':['b']},"
+        "{'stepId':'e','agentId':'calc','task':'do {{item}}','forEach':[1,2],'dependsOn':['c']},"
+        "{'stepId':'f','plan':{'document':{'steps':[{'agentId':'calc','task':'add'}]}},"
+        "'dependsOn':['c']}]}");
+}
+
+/* The steps of a map's child: each has its item, and all the same texts. */
+static void the_steps_of_items_keep_their_items(void **state)
+{
+    struct bench *b = *state;
+    assert_int_equal(
+        read_json(b, "{'steps':[{'stepId':'a','agentId':'calc','skill':'evaluate','task':'add',"
+                     "'parameters':{'expression':'{{item}}'}},"
+                     "{'stepId':'b','agentId':'calc','skill':'report','task':'add'},"
+                     "{'stepId':'c','agentId':'calc','skill':'report','task':'tell'}]}"),
+        BT_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        b->plan->steps[i].item = doc_of(b, i == 2 ? "[2]" : "[1]");
+        b->plan->steps[i].index = i;
+    }
+    b->plan->steps[1].item = b->plan->steps[0].item;
+    struct plan *copy = plan_pack(b->plan, NULL);
+    assert_non_null(copy);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct plan_step *is = &copy->steps[i];
+        const struct plan_step *was = &b->plan->steps[i];
+        assert_string_equal(json_of(b, is->item), i == 2 ? "[2]" : "[1]");
+        assert_int_equal(is->index, i);
+        assert_true(str_eq(is->skill, was->skill) && is->skill.ptr != was->skill.ptr);
+        assert_true(str_eq(is->task, was->task) && is->task.ptr != was->task.ptr);
+        assert_true(str_eq(is->step_id, was->step_id) && is->step_id.ptr != was->step_id.ptr);
+        assert_int_equal(is->parameters.len, was->parameters.len);
+        assert_true(is->parameters.ptr == NULL || is->parameters.ptr != was->parameters.ptr);
+    }
+    assert_ptr_equal(copy->steps[0].item.ptr, copy->steps[1].item.ptr);
+    plan_pack_drop(copy);
 }
 
 /* What a plan and its run hold, over its steps, when all of them wait. */
@@ -284,6 +370,36 @@ static void plans_that_differ_share_their_plain_rules(void **state)
     plan_shelf_done(&shelf);
 }
 
+static void nothing_of_a_shelf_stays(void **state)
+{
+    enum { N = 100, SHARERS = 3 };
+    struct bench *b = *state;
+    struct plan_shelf shelf = {.n = 0};
+    struct plan *all[N][SHARERS];
+    assert_int_equal(read_json(b, "{'steps':[{'stepId':'a','agentId':'calc','task':'add'}]}"),
+                     BT_OK);
+    const long before = pieces;
+    for (uint32_t i = 0; i < N; i++) {
+        b->plan->steps[0].rules->policy.timeout_ms = i;
+        for (uint32_t k = 0; k < SHARERS; k++) {
+            all[i][k] = plan_pack(b->plan, &shelf);
+            assert_non_null(all[i][k]);
+            all[i][k] = plan_pack_share(all[i][k], &shelf);
+            assert_ptr_equal(all[i][k], all[i][0]);
+        }
+    }
+    for (uint32_t k = 0; k < SHARERS; k++) { /* the last one still has it */
+        for (uint32_t i = 0; i < N; i++) {
+            assert_true(str_is(all[i][k]->steps[0].task, "add"));
+            plan_pack_drop(all[i][k]);
+        }
+        assert_int_equal(shelf.n, k + 1 < SHARERS ? N : 0);
+    }
+    plan_pack_drop(NULL);
+    plan_shelf_done(&shelf);
+    assert_int_equal(pieces, before);
+}
+
 /* Their texts lie in the memory of the plan, which goes with it. */
 static void rules_with_texts_are_each_plans_own(void **state)
 {
@@ -318,7 +434,10 @@ static void rules_with_texts_are_each_plans_own(void **state)
 
 int main(void)
 {
+    (void)mallopt(M_PERTURB, 0xa5); /* what was freed reads as something else */
     const struct CMUnitTest tests[] = {RULE(the_copy_says_what_the_plan_says),
+                                       RULE(the_steps_of_items_keep_their_items),
+                                       RULE(nothing_of_a_shelf_stays),
                                        RULE(equal_texts_are_kept_once),
                                        RULE(equal_rules_are_kept_once),
                                        RULE(a_waiting_step_takes_at_most_512_bytes),

@@ -29,6 +29,8 @@ static const char *refused(const char *when)
     struct buf out;
     const enum bt_code code = condition_check(doc_of(&out, when), NULL, NULL, &why);
     buf_done(&out);
+    assert_true(code == BT_OK || code == BT_LIMIT || code == BT_INVALID);
+    assert_true(code == BT_OK || why.code == code);
     return code == BT_OK ? "" : why.msg;
 }
 

@@ -20,10 +20,13 @@
  */
 #include <cjson/cJSON.h>
 #include <dirent.h>
+#include <malloc.h>
 #include <string.h>
 
 #include "supervisor/plan/diff.h"
 #include "supervisor/plan/lint.h"
+#include "supervisor/plan/pack.h"
+#include "supervisor/plan/reader_internal.h"
 #include "supervisor/plan/recipe.h"
 #include "tests/unit/plan/revise.h"
 
@@ -113,6 +116,30 @@ static void keep_last(struct rules *r)
     r->last = doc_copy(&r->b->arena, doc_from_buf(&r->b->normalised));
 }
 
+/* The copy that the engine keeps says the same when all that it was made of is gone. */
+static void expect_same_copy(struct rules *r)
+{
+    const struct plan_defaults defaults = plan_defaults_builtin();
+    struct arena arena = {.chunks = NULL};
+    struct plan *plan = NULL;
+    struct plan *copy;
+    struct buf out;
+    const struct doc doc = doc_copy(&arena, r->last);
+
+    assert_int_equal(
+        plan_read_canonical(doc, &defaults, r->b->registry, &arena, &plan, &r->b->err), BT_OK);
+    copy = plan_pack(plan, NULL);
+    assert_non_null(copy);
+    arena_done(&arena);
+    copy->policy = r->b->plan->policy;
+    buf_init(&out, FILE_MAX);
+    assert_int_equal(plan_write(copy, &out, &r->b->err), BT_OK);
+    assert_int_equal(out.len, r->last.len);
+    assert_memory_equal(out.at, r->last.ptr, out.len);
+    buf_done(&out);
+    plan_pack_drop(copy);
+}
+
 static void add_reading(struct rules *r, enum bt_code code)
 {
     add_problems(r);
@@ -125,6 +152,7 @@ static void add_reading(struct rules *r, enum bt_code code)
     add_document(r, r->last);
     buf_printf(&r->out, "order %s\n", shape(r->b, r->b->plan));
     (void)read_back(r->b);
+    expect_same_copy(r);
 }
 
 /* ---- orders ---- */
@@ -460,6 +488,7 @@ static void each_rule_holds(void **state)
 
 int main(void)
 {
+    (void)mallopt(M_PERTURB, 0xa5); /* what was freed reads as something else */
     const struct CMUnitTest tests[] = {cmocka_unit_test(each_rule_holds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
