@@ -128,7 +128,7 @@ static void the_steps_of_items_keep_their_items(void **state)
     struct bench *b = *state;
     assert_int_equal(
         read_json(b, "{'steps':[{'stepId':'a','agentId':'calc','skill':'evaluate','task':'add',"
-                     "'parameters':{'expression':'{{item}}'}},"
+                     "'parameters':{'expression':'1 + 1'}},"
                      "{'stepId':'b','agentId':'calc','skill':'report','task':'add'},"
                      "{'stepId':'c','agentId':'calc','skill':'report','task':'tell'}]}"),
         BT_OK);
