@@ -276,6 +276,21 @@ static void schedules_go_on_after_a_restart(void **state)
     house_close(h);
 }
 
+static void after_a_restart_only_its_own_plans_are_open(void **state)
+{
+    struct house *h = house_with_calc();
+
+    (void)state;
+    (void)house_ok(h, "schedule.put", "'name':'s','cron':'@daily'," PLAN);
+    (void)house_ok(h, "schedule.trigger", "'name':'s'");
+    (void)house_submit(h, PLAN ",'clientKey':'k'");
+    (void)house_submit(h, PLAN);
+    house_says(h, house_ok(h, "schedule.get", "'name':'s'"), "schedule.openPlans=1");
+    house_restart(h);
+    house_says(h, house_ok(h, "schedule.get", "'name':'s'"), "schedule.openPlans=1");
+    house_close(h);
+}
+
 static void a_full_disk_takes_no_schedule(void **state)
 {
     struct house *h = house_with_calc();
@@ -306,6 +321,7 @@ int main(void)
         cmocka_unit_test(a_deleted_schedule_leaves_its_open_plan),
         cmocka_unit_test(a_schedule_is_somebodys),
         cmocka_unit_test(schedules_go_on_after_a_restart),
+        cmocka_unit_test(after_a_restart_only_its_own_plans_are_open),
         cmocka_unit_test(a_full_disk_takes_no_schedule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* The audit: what is in a line, how much of it there may be, and what a crash leaves. */
 #include "supervisor/audit/audit.h"
 
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,13 +25,22 @@ static int open_state(void **unused)
 
 static int remove_state(void **unused)
 {
-    char command[PATH];
+    struct dirent **names = NULL;
+    char path[PATH + 256];
+    int n;
 
     (void)unused;
-    (void)snprintf(command, sizeof command, "%s/audit/audit.jsonl", state);
-    (void)unlink(command);
-    (void)snprintf(command, sizeof command, "%s/audit", state);
-    (void)rmdir(command);
+    (void)snprintf(path, sizeof path, "%s/audit", state);
+    (void)unlink(path);
+    n = scandir(path, &names, NULL, NULL);
+    for (int i = 0; i < n; i++) {
+        (void)snprintf(path, sizeof path, "%s/audit/%s", state, names[i]->d_name);
+        (void)unlink(path);
+        free(names[i]);
+    }
+    free((void *)names);
+    (void)snprintf(path, sizeof path, "%s/audit", state);
+    (void)rmdir(path);
     return rmdir(state);
 }
 
@@ -188,9 +198,134 @@ static void a_full_disk_costs_lines_and_how_many_is_written_when_there_is_room(v
     audit_close(a);
 }
 
+static void touch(const char *name, off_t bytes)
+{
+    char path[PATH];
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "%s/audit/%s", state, name);
+    f = fopen(path, "ae");
+    assert_non_null(f);
+    (void)fclose(f);
+    assert_int_equal(truncate(path, bytes), 0);
+}
+
+static bool is_there(const char *name)
+{
+    char path[PATH];
+
+    (void)snprintf(path, sizeof path, "%s/audit/%s", state, name);
+    return access(path, F_OK) == 0;
+}
+
+static void a_file_is_put_aside_when_it_is_full(void **unused)
+{
+    const struct audit_entry decision = refusal(AUDIT_DECISION);
+    struct audit *a;
+    char *text;
+
+    (void)unused;
+    audit_close(opened());
+    touch("audit.jsonl", AUDIT_FILE_BYTES - 1); /* and the end of its line: just full */
+    a = opened();
+    audit_add(a, 1000, 1700000000001, &decision);
+    assert_false(is_there("audit-1700000000001.jsonl"));
+    audit_add(a, 1000, 1700000000002, &decision);
+    assert_true(is_there("audit-1700000000002.jsonl"));
+    audit_add(a, 1000, 1700000000003, &decision);
+    assert_false(is_there("audit-1700000000003.jsonl"));
+    text = read_all();
+    assert_int_equal(count(text, "\n"), 2);
+    free(text);
+    audit_close(a);
+}
+
+static void files_put_aside_stay_for_their_days_and_others_for_ever(void **unused)
+{
+    const msec days = (msec)AUDIT_KEEP_DAYS * 86400000;
+    char at_the_day[64];
+    char before[64];
+
+    (void)unused;
+    audit_close(opened());
+    (void)snprintf(at_the_day, sizeof at_the_day, "audit-%013llu.jsonl",
+                   (unsigned long long)(1700000000000 - days));
+    (void)snprintf(before, sizeof before, "audit-%013llu.jsonl",
+                   (unsigned long long)(1700000000000 - days - 1));
+    touch(at_the_day, 1);
+    touch(before, 1);
+    touch("audit-0000000000001.jsonl.gz", 1); /* somebody packed it */
+    touch("other-0000000000001.jsonl", 1);
+    touch("audit-x.jsonl", 1);
+    audit_close(opened());
+    assert_true(is_there(at_the_day));
+    assert_false(is_there(before));
+    assert_true(is_there("audit-0000000000001.jsonl.gz"));
+    assert_true(is_there("other-0000000000001.jsonl"));
+    assert_true(is_there("audit-x.jsonl"));
+}
+
+static void so_many_files_put_aside_stay_the_newest_ones(void **unused)
+{
+    char name[64];
+
+    (void)unused;
+    audit_close(opened());
+    for (int i = 0; i <= AUDIT_FILES; i++) {
+        (void)snprintf(name, sizeof name, "audit-%013d.jsonl", 1600000000 + i);
+        touch(name, 1);
+    }
+    for (int i = 0; i <= AUDIT_FILES; i++) { /* of yesterday */
+        (void)snprintf(name, sizeof name, "audit-%013llu.jsonl", 1699900000000ULL + (unsigned)i);
+        touch(name, 1);
+    }
+    audit_close(opened());
+    assert_false(is_there("audit-0001600000000.jsonl"));
+    assert_false(is_there("audit-1699900000000.jsonl"));
+    for (int i = 1; i <= AUDIT_FILES; i++) {
+        (void)snprintf(name, sizeof name, "audit-%013llu.jsonl", 1699900000000ULL + (unsigned)i);
+        assert_true(is_there(name));
+    }
+}
+
+static void an_audit_that_cannot_be_opened_is_none(void **unused)
+{
+    struct audit *a = NULL;
+    struct bt_error err;
+    char path[PATH];
+    FILE *f;
+
+    (void)unused;
+    (void)snprintf(path, sizeof path, "%s/audit", state);
+    f = fopen(path, "we"); /* a file in the place of the directory */
+    assert_non_null(f);
+    (void)fclose(f);
+    assert_int_equal(audit_open(state, 1700000000000, &a, &err), BT_IO);
+    assert_null(a);
+    audit_sync(a, 1000, 1700000000000); /* none takes everything */
+    audit_close(a);
+}
+
+static void each_kind_has_a_name(void **unused)
+{
+    (void)unused;
+    assert_string_equal(audit_kind_name(AUDIT_HANDSHAKE), "handshake");
+    assert_string_equal(audit_kind_name(AUDIT_CREDENTIAL), "credential");
+    assert_string_equal(audit_kind_name(AUDIT_KIND_COUNT), "unknown");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_kind_has_a_name),
+        cmocka_unit_test_setup_teardown(a_file_is_put_aside_when_it_is_full, open_state,
+                                        remove_state),
+        cmocka_unit_test_setup_teardown(files_put_aside_stay_for_their_days_and_others_for_ever,
+                                        open_state, remove_state),
+        cmocka_unit_test_setup_teardown(so_many_files_put_aside_stay_the_newest_ones, open_state,
+                                        remove_state),
+        cmocka_unit_test_setup_teardown(an_audit_that_cannot_be_opened_is_none, open_state,
+                                        remove_state),
         cmocka_unit_test_setup_teardown(the_longest_texts_are_in_a_line_with_escapes, open_state,
                                         remove_state),
         cmocka_unit_test_setup_teardown(strangers_do_not_fill_the_disk, open_state, remove_state),

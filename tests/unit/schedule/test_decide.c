@@ -185,6 +185,15 @@ static void nothing_comes_after_the_end(void **state)
     expect(&c, "end");
 }
 
+/* The values of the authors of splitmix64, with the seed 1234567. */
+static void jitter_is_what_every_version_makes_of_it(void **state)
+{
+    (void)state;
+    assert_true(schedule_jitter(1234567, 1, UINT64_MAX - 1) == UINT64_C(6457827717110365317));
+    assert_true(schedule_jitter(1234567, 2, UINT64_MAX - 1) == UINT64_C(3203168211198807973));
+    assert_true(schedule_jitter(1234567, 3, UINT64_MAX - 1) == UINT64_C(9817491932198370423));
+}
+
 static void jitter_is_the_same_each_time_and_within_its_limit(void **state)
 {
     struct schedule_case c = hourly(OVERLAP_SKIP, 2, 3 * HOUR);
@@ -271,6 +280,7 @@ int main(void)
         cmocka_unit_test(the_queue_has_a_hundred_times),
         cmocka_unit_test(a_backfill_goes_on_when_nothing_is_due),
         cmocka_unit_test(nothing_comes_after_the_end),
+        cmocka_unit_test(jitter_is_what_every_version_makes_of_it),
         cmocka_unit_test(jitter_is_the_same_each_time_and_within_its_limit),
         cmocka_unit_test(a_time_in_the_gap_and_one_in_the_doubled_hour_fire_once),
         cmocka_unit_test(years_of_missed_times_are_skipped_in_bounded_parts),
