@@ -277,6 +277,20 @@ static void a_plan_that_has_ended_takes_nothing(void **state)
     assert_string_equal(files(NOTHING), ".ended * ");
 }
 
+static void a_plan_has_files_when_it_has_a_directory(void **state)
+{
+    static const char id[] = "0190F3C2-7A1B-7C3D-9E4F-0123456789AB";
+    char path[128];
+
+    (void)state;
+    assert_false(artifact_plan_has_files(top, str_from(id)));
+    (void)snprintf(path, sizeof path, "%s/%s", top, id);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_true(artifact_plan_has_files(top, str_from(id)));
+    assert_false(artifact_plan_has_files(top, (struct str){id, sizeof id - 2}));
+    assert_int_equal(rmdir(path), 0);
+}
+
 /* The name of the parts of the file "f". */
 static void part_of_f(char ret[300])
 {
@@ -326,6 +340,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_nobody_asks_for_is_closed_after_a_minute, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_long_file_of_before_is_hashed_in_pieces, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_plan_has_files_when_it_has_a_directory, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_plan_that_has_ended_takes_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_link_in_the_place_of_the_parts_is_refused, set_up,
