@@ -399,8 +399,9 @@ static enum bt_code first_line(struct transfer *t, struct journal *journal, stru
     return code == BT_OK ? make_way(t, journal, wall, ret, err) : code;
 }
 
+/* last: no line follows it. */
 static enum bt_code one_line(struct transfer *t, struct journal *journal, struct str text,
-                             msec wall, enum transfer_result *ret, struct bt_error *err)
+                             bool last, msec wall, enum transfer_result *ret, struct bt_error *err)
 {
     const struct json_limits limits = {
         .bytes = LINE_MAX, .depth = LIMIT_DEPTH, .nodes = LIMIT_NODES};
@@ -418,6 +419,8 @@ static enum bt_code one_line(struct transfer *t, struct journal *journal, struct
         !str_is(kind, "schedule")) {
         code = err_set(err, BT_INVALID,
                        "kind: expected the first line of a plan, session or schedule");
+    } else if (code == BT_OK && !last && str_is(kind, "end")) {
+        code = err_set(err, BT_INVALID, "lines after the end"); /* so the end is not taken */
     } else if (code == BT_OK && !t->active) {
         code = first_line(t, journal, line, wall, ret, err);
     } else if (code == BT_OK && t->is_session) {
@@ -473,11 +476,9 @@ enum bt_code transfer_import(struct transfer *t, struct journal *journal, struct
     while (code == BT_OK && at < lines.len && *ret == TRANSFER_MORE) {
         const char *end = memchr(lines.ptr + at, '\n', lines.len - at);
         const size_t n = end == NULL ? lines.len - at : (size_t)(end - (lines.ptr + at));
-        code = one_line(t, journal, (struct str){lines.ptr + at, n}, wall, ret, err);
+        const bool last = at + n + 1 >= lines.len;
+        code = one_line(t, journal, (struct str){lines.ptr + at, n}, last, wall, ret, err);
         at += n + 1;
-    }
-    if (code == BT_OK && *ret == TRANSFER_DONE && at < lines.len) {
-        code = err_set(err, BT_INVALID, "lines after the end");
     }
     if (code != BT_OK) {
         undo(t, journal, wall);

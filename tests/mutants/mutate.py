@@ -82,7 +82,7 @@ ROOMS = {
                r"e2e\.(bus|cli|cli_plans|certs|remote|transfer|no_key|late|auth|shards|fleet|fleet_grows|artifacts|habits)$"),
     "schedule": ("supervisor/schedule/**/*.c", ["unit/schedule", r"unit\.(test_api|journal)_schedules$"],
                  r"edge\.schedule_.*|e2e\.(schedules|schedules_declared|gallery_people|fleet_grows)$"),
-    "transfer": ("supervisor/transfer/*.c", [r"unit\.test_api_storage$", r"e2e\.transfer$"], r"e2e\.(sessions|storage|remote|artifacts|schedules)$"),
+    "transfer": ("supervisor/transfer/*.c", ["unit/transfer", r"unit\.test_api_storage$", r"e2e\.transfer$"], r"e2e\.(sessions|storage|remote|artifacts|schedules)$"),
     "audit": ("supervisor/audit/*.c", ["unit/audit", r"unit\.test_api_audit$"], r"e2e\.(auth|roles|gateway_roles|people|quotas)$"),
     "access": ("supervisor/auth/*.c", ["unit/auth", r"unit\.test_api_(auth|later|quotas|roles|processes)$", r"unit\.test_keeper$"],
                r"e2e\.(auth|keys|roles|quotas|certs)$"),
