@@ -10,8 +10,8 @@ def known_equivalent():
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "equivalent.txt"), encoding="utf-8") as f:
         for line in f:
             if line.strip() and not line.startswith("#"):
-                at, source, what, why = (x.strip() for x in line.split(" | "))
-                out[(*at.split(":"), source, what)] = why
+                at, *source, what, why = (x.strip() for x in line.split(" | "))
+                out[(*at.split(":"), " | ".join(source), what)] = why
     return out
 
 

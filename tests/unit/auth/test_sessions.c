@@ -568,8 +568,10 @@ static void the_table_is_bounded_over_all_credentials(void **state)
     (void)sessions_set(s, some(credentials), credentials, at_start);
     for (uint32_t i = 0; i <= SESSIONS_MAX; i++) {
         const struct session_time time = {NOW + i, WALL};
-        (void)snprintf(id, sizeof id, "c%u", i / SESSIONS_PER_CREDENTIAL);
-        c = client_of(id, (int)(i / SESSIONS_PER_CREDENTIAL) + 1);
+        const uint32_t of =
+            credentials - 1 - i / SESSIONS_PER_CREDENTIAL; /* the oldest: the last */
+        (void)snprintf(id, sizeof id, "c%u", of);
+        c = client_of(id, (int)of + 1);
         assert_int_equal(begin_at(s, &c, "h:1", time), BT_OK);
         assert_int_equal(ask_at(s, &c, time), BT_OK);
         first = i == 0 ? c : first;
