@@ -333,6 +333,75 @@ static void verdict_needs_no_more_than_its_word(void **state)
     steps_expect(run("verify", llm_verify, VERIFY), "\"retryable\":false");
 }
 
+/* ---- work ---- */
+
+#define WORK(more)                                                                                 \
+    "{\"task\":\"t\",\"turnsLeft\":3,\"parameters\":{\"handoffTo\":[\"ann\",\"bob\"]},"            \
+    "\"turns\":[{\"calls\":[{\"id\":\"t1-1\"},{\"id\":\"t1-plan\",\"plan\":{}}]}]" more "}"
+#define PLANNED "\"plan\":{\"goal\":\"g\",\"steps\":[{\"stepId\":\"a\"}]}"
+
+static void a_turn_becomes_one_action_with_what_it_needs(void **state)
+{
+    static const char *const rows[][2] = {
+        {"{\"action\":\"answer\",\"answer\":\"42\"}", "\"text\":\"42\""},
+        {"{\"action\":\"handoff\",\"to\":\"bob\",\"context\":\"c\"}", "\"bob\""},
+        {"{\"action\":\"call\",\"calls\":[{\"tool\":\"calc/sum\",\"arguments\":{\"x\":1}},"
+         "{\"tool\":\"calc/avg\",\"task\":\"mean\"}]}",
+         "{\"id\":\"t2-2\",\"agentId\":\"calc\",\"skill\":\"avg\",\"task\":\"mean\","
+         "\"parameters\":{}}"},
+        {"{\"action\":\"createPlan\"," PLANNED "}", "\"id\":\"t2-plan\""},
+        {"{\"action\":\"revisePlan\",\"revises\":\"t1-plan\"," PLANNED "}",
+         "\"revises\":\"t1-plan\""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        SAYS(rows[i][0]);
+        steps_expect(run("work", llm_work, WORK("")), rows[i][1]);
+    }
+}
+
+static void an_action_that_is_not_allowed_is_asked_about_once(void **state)
+{
+    static const char *const rows[][2] = {
+        {"{\"action\":\"answer\"}", "needs answer: the whole answer"},
+        {"{\"action\":\"handoff\",\"to\":\"eve\"}", "'eve' may not get the task"},
+        {"{\"action\":\"handoff\"}", "'' may not get the task"},
+        {"{\"action\":\"call\"}", "needs calls: [{tool, arguments}]"},
+        {"{\"action\":\"call\",\"calls\":[]}", "needs calls: [{tool, arguments}]"},
+        {"{\"action\":\"call\",\"calls\":[{\"tool\":\"calc\"}]}", "'calc': expected"},
+        {"{\"action\":\"call\",\"calls\":[{\"tool\":\"/sum\"}]}", "'/sum': expected"},
+        {"{\"action\":\"call\",\"calls\":[{\"tool\":\"calc/\"}]}", "'calc/': expected"},
+        {"{\"action\":\"createPlan\",\"plan\":{\"steps\":[]}}", "createPlan needs plan: {goal"},
+        {"{\"action\":\"revisePlan\",\"revises\":\"t1-1\"," PLANNED "}", "'t1-1' is no plan of"},
+        {"{\"action\":\"revisePlan\",\"revises\":\"t9-plan\"," PLANNED "}", "is no plan of yours"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *reply;
+        SAYS(rows[i][0]);
+        reply = run("work", llm_work, WORK(""));
+        steps_expect(reply, "\"class\":\"VALIDATION_ERROR\"");
+        steps_expect(reply, rows[i][1]);
+        SAYS(rows[i][0], "{\"action\":\"answer\",\"answer\":\"42\"}");
+        steps_expect(run("work", llm_work, WORK("")), "\"text\":\"42\"");
+    }
+}
+
+/* It is told so once; then the supervisor ends the step. */
+static void who_has_no_turn_left_answers(void **state)
+{
+    static const char last[] = "{\"task\":\"t\",\"parameters\":{}}";
+
+    (void)state;
+    SAYS("{\"action\":\"call\",\"calls\":[{\"tool\":\"calc/sum\"}]}",
+         "{\"action\":\"answer\",\"answer\":\"42\"}");
+    steps_expect(run("work", llm_work, last), "\"text\":\"42\"");
+    SAYS("{\"action\":\"call\",\"calls\":[{\"tool\":\"calc/sum\"}]}");
+    steps_expect(run("work", llm_work, last), "\"id\":\"t1-1\"");
+}
+
 /* ---- which failures are retryable ---- */
 
 static void only_what_may_pass_is_tried_again_by_who_asked(void **state)
@@ -407,6 +476,9 @@ int main(void)
         cmocka_unit_test(message_becomes_one_action_with_what_it_needs),
         cmocka_unit_test(action_that_the_plan_does_not_allow_is_refused),
         cmocka_unit_test(verdict_needs_no_more_than_its_word),
+        cmocka_unit_test(a_turn_becomes_one_action_with_what_it_needs),
+        cmocka_unit_test(an_action_that_is_not_allowed_is_asked_about_once),
+        cmocka_unit_test(who_has_no_turn_left_answers),
         cmocka_unit_test(only_what_may_pass_is_tried_again_by_who_asked),
         cmocka_unit_test(who_has_no_time_to_wait_is_told_why_at_once),
         cmocka_unit_test(digest_of_messages_is_a_summary_of_the_text),
