@@ -240,9 +240,47 @@ static void failure_reasons_read_as_documented(void **state)
     }
 }
 
+/* Which setting it was, and what it is. */
+static void a_timeout_names_its_setting(void **state)
+{
+    static const struct {
+        const char *error, *want;
+    } cases[] = {
+        {"Step execution timeout",
+         "no result after 1.500 s (timeoutMs: 1500); set timeoutMs of the "
+         "step, or stepTimeoutMs of the policy"},
+        {"No progress for 2000 ms",
+         "no progress after 2 s (idleTimeoutMs: 2000); set idleTimeoutMs of the step or policy"},
+        {"Step limit of 3001 ms",
+         "no result after 3.001 s (stepLimitMs: 3001); set stepLimitMs of the step or policy"},
+        {"no such table", NULL},
+    };
+    struct bench *b = *state;
+    struct step_policy *policy;
+    char want[512];
+
+    codec_plan_make(&b->p, 3, 2, STR_LIT("t"), 1);
+    policy = (struct step_policy *)(uintptr_t)&b->p.plan.steps[1].rules->policy;
+    policy->timeout_ms = 1500;
+    policy->idle_ms = 2000;
+    policy->limit_ms = 3001;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct record rec = {
+            REC_INIT(PLAN_COMPLETED, plan_completed, .failure = PLAN_FAILURE_STEP), .step = 1,
+            .text = str_from(cases[i].error)};
+        buf_clear(&b->body);
+        plan_failure_text(&rec, &b->p.plan, &b->body);
+        (void)snprintf(want, sizeof want, "Step 2 failed: %s%s%s", cases[i].error,
+                       cases[i].want != NULL ? "; " : "",
+                       cases[i].want != NULL ? cases[i].want : "");
+        assert_string_equal(buf_cstr(&b->body), want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(a_timeout_names_its_setting),
         TEST(topics_follow_the_protocol),
         TEST(two_sessions_never_share_a_topic),
         TEST(bad_utf8_in_a_text_is_repaired_not_refused),

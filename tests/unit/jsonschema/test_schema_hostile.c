@@ -49,6 +49,26 @@ static void wide_schema_is_refused(void **state)
     free(bytes);
 }
 
+/* Not what a check gives that may succeed later. */
+static void a_wrong_value_of_a_keyword_is_invalid(void **state)
+{
+    static const char *const schemas[] = {
+        "{'uniqueItems':1}",  "{'pattern':1}",       "{'minItems':-1}",
+        "{'required':'a'}",   "{'multipleOf':0}",    "{'properties':[]}",
+        "{'enum':'a'}",       "{'type':'no'}",       "{'maximum':'1'}",
+        "{'allOf':{}}",       "{'$ref':1}",          "{'pattern':'('}",
+        "{'dependencies':1}", "{'propertyNames':1}", "{'anyOf':[1]}",
+        "{'not':1}",          "{'items':1}",         "{'patternProperties':{'(':{}}}"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++) {
+        const struct outcome o = outcome_of(schemas[i], "1");
+        if (o.code != BT_INVALID || o.compiled) {
+            fail_msg("%s: %s %s", schemas[i], bt_code_name(o.code), o.err.msg);
+        }
+    }
+}
+
 static void reference_to_itself_is_refused(void **state)
 {
     (void)state;
@@ -160,6 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(deep_schema_is_refused),
         cmocka_unit_test(wide_schema_is_refused),
+        cmocka_unit_test(a_wrong_value_of_a_keyword_is_invalid),
         cmocka_unit_test(reference_to_itself_is_refused),
         cmocka_unit_test(endless_recursion_ends_at_the_depth_cap),
         cmocka_unit_test(exponential_references_end_at_the_work_cap),

@@ -2,6 +2,7 @@
 #include "tests/unit/keyword/house.h"
 
 #include "protocol/base/clock.h"
+#include "supervisor/keyword/keyword_internal.h"
 
 enum { STEPS_SHOWN = 8 };
 
@@ -666,9 +667,23 @@ static void steps_that_parameters_feed_get_no_context(void **state)
         "---"); /* the first result is nobody's parameter */
 }
 
+static void words_are_of_letters_digits_and_what_is_not_ascii(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 256; c++) {
+        const bool in = (c < 128 && c != 0 &&
+                         strchr("abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
+                                c) != NULL) ||
+                        c >= 128;
+        assert_int_equal(text_in_word((char)c), in);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_are_of_letters_digits_and_what_is_not_ascii),
         RULE(a_goal_is_split_at_lines_semicolons_and_then),
         RULE(and_splits_where_both_sides_can_be_done),
         RULE(what_words_cannot_express_is_refused_in_words),

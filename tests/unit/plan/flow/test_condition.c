@@ -175,6 +175,7 @@ static char verdict(const char *when, const char *values)
 
 #define VALUES                                                                                     \
     "{'results.n': 7, 'results.f': 7.5, 'results.neg': -3, 'results.big': 18446744073709551615,"   \
+    "'results.least': -9007199254740993,"                                                          \
     "'results.s': 'Ada', 'results.l': [1, 2], 'results.m': {'a': 1, 'b': 2}, 'results.z': null,"   \
     "'results.t': true, 'steps.a.status': 'failed', 'state.k': 'v'}"
 
@@ -194,6 +195,13 @@ static void every_test_over_every_kind_of_value(void **state)
         {"{'results.neg': {'lt': 0, 'gt': -4}}", 't'},
         {"{'results.big': {'gt': 18446744073709551614}}", 't'},
         {"{'results.big': {'gt': 18446744073709551615}}", 'f'},
+        /* Whole numbers are compared whole, also where a double has no place for them. */
+        {"{'results.least': {'lt': -9007199254740992}}", 't'},
+        {"{'results.least': {'gte': -9007199254740992}}", 'f'},
+        {"{'results.least': {'gt': -9007199254740994, 'lt': 0}}", 't'},
+        {"{'results.neg': {'lt': 18446744073709551615}}", 't'},
+        {"{'results.big': {'gt': -1}}", 't'},
+        {"{'results.neg': {'gt': -3.5, 'lt': -2.5}}", 't'},
         {"{'results.s': {'gt': ''}}", 't'}, /* any text comes after none */
         {"{'results.s': {'lte': ''}}", 'f'},
         {"{'results.s': {'gt': 'Ad', 'lt': 'Adb', 'matches': '^A.a$', 'in': ['x', 'Ada']}}", 't'},
