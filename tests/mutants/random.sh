@@ -1,15 +1,17 @@
 #!/bin/sh
 # Random small defects, one at a time, in any room: how many do its tests notice?
-# usage: sh tests/mutants/random.sh [--room journal|all] [--count 20] [--seed N] [--asan] [--wide] [--least PERCENT] [--list]
+# usage: sh tests/mutants/random.sh [--room journal|all] [--part N/M] [--count 20] [--seed N] [--asan] [--wide] [--least PERCENT] [--list]
+#   --part    of all rooms every M-th one, from the N-th on (0/3, 1/3 and 2/3 are all)
 #   --asan    what a room's own tests leave is asked of the same tests with sanitizers (preset dev)
 #   --wide    what is still left is asked of the tests of other rooms and of e2e (minutes for each)
 #   --least   fails when a room's own tests notice fewer percent
-# Prints the seed, each mutant, the rates and the survivors. Every night: --count 20 --asan --wide --least 80. Not part of run.sh.
+# Prints the seed, each mutant, the rates and the survivors. Every night: .ci/nightly. Not part of run.sh.
 set -eu
 cd "$(dirname "$0")/../.."
 exec </dev/null
 
 room=all
+part=0/1
 count=20
 seed=$(date +%s)
 asan=
@@ -18,7 +20,7 @@ least=0
 list=
 while [ $# -gt 0 ]; do
     case $1 in
-    --room | --count | --seed | --least)
+    --room | --part | --count | --seed | --least)
         name=${1#--}
         eval "$name=\${2:?$1 needs a value}"
         shift
@@ -30,14 +32,15 @@ while [ $# -gt 0 ]; do
     --wide) wide=--wide ;;
     --list) list=--list ;;
     *)
-        sed -n '3,7s/^# //p' "$0" >&2
+        sed -n '3,8s/^# //p' "$0" >&2
         exit 2
         ;;
     esac
     shift
 done
 rooms=$room
-[ "$room" != all ] || rooms=$(python3 -B tests/mutants/mutate.py --rooms)
+[ "$room" != all ] || rooms=$(python3 -B tests/mutants/mutate.py --rooms | tr ' ' '\n' | awk -v n="${part%/*}" -v m="${part#*/}" '(NR - 1) % m == n' | tr '\n' ' ')
+[ -n "${rooms% }" ] || { echo "--part $part: expected N/M with N below M" >&2; exit 2; }
 
 work=build/random-mutants-results
 rm -rf "$work"
