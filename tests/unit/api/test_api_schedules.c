@@ -282,6 +282,8 @@ static void after_a_restart_only_its_own_plans_are_open(void **state)
 
     (void)state;
     (void)house_ok(h, "schedule.put", "'name':'s','cron':'@daily'," PLAN);
+    (void)house_submit(h, PLAN ",'clientKey':'schedule'");
+    (void)house_submit(h, PLAN);
     (void)house_ok(h, "schedule.trigger", "'name':'s'");
     (void)house_submit(h, PLAN ",'clientKey':'k'");
     (void)house_submit(h, PLAN);

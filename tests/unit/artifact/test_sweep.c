@@ -109,7 +109,8 @@ static const char *ended_plan(struct house *h)
     write_file(id, "a@1.1@g", "hello");
     write_file(id, "a@1.0@late", "late");
     house_done(h, "calc",
-               "'result':{'text':'x','artifacts':[{'name':'g','uri':'file://%s/%s/a@1.1@g',"
+               "'result':{'text':'x','artifacts':[{'name':'words'},{'name':'g','uri':'file://%s/%s/"
+               "a@1.1@g',"
                "'bytes':5,'sha256':'" HELLO_SUM "'}]}",
                root, id);
     house_says(h, house_ok(h, "plan.get", "'planId':'%s'", id), "status=completed");
