@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "protocol/base/assert.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/api/api_internal.h"
@@ -304,7 +303,14 @@ void api_read_on(struct engine *engine, struct request *rq, const struct long_re
     struct api *api = api_of(engine);
     struct long_read *going = read->of_plan ? &api->plan_going_on : &api->going_on;
 
-    ASSERT(going->asker.request == 0);
+    if (going->asker.request != 0) { /* its turn was that of another kind: see msg_peek */
+        read->done(read->state);
+        request_refuse_text(engine, rq, BT_BUSY,
+                            "another request of this kind is under way; a request names its type "
+                            "within its first %d bytes, without escapes, and waits for its turn",
+                            PEEK_BYTES);
+        return;
+    }
     if (read->go_on(engine, rq, read->state, clock_mono_ns() + READ_US * UINT64_C(1000))) {
         read->done(read->state);
         return;

@@ -151,11 +151,38 @@ static void each_sees_its_own_of_what_lies_in_between(void **state)
     house_close(h);
 }
 
+/* A read whose type is written with an escape is no read when its turn is chosen. It ended the
+ * daemon while another one was under way. */
+static void a_read_out_of_turn_is_busy_while_another_goes_on(void **state)
+{
+    struct house *h = house_open();
+    const char *request;
+
+    (void)state;
+    house_join(h, "calc", 1);
+    submit_many(h);
+    house_restart(h);
+    h->slow_us = ROW_US;
+    request =
+        house_text(h, "{'v':1,'type':'plan.list','id':'q','token':'" HOUSE_TOKEN "','limit':100}");
+    fake_link_request(h->link, false, ++h->requests, request, strlen(request));
+    house_cycle_once(h);
+    assert_null(house_late_answer(h));
+    request = house_text(h, "{'v':1,'type':'plan.lis\\u0074','id':'q','token':'" HOUSE_TOKEN "'}");
+    fake_link_request(h->link, false, ++h->requests, request, strlen(request));
+    house_cycle_once(h);
+    house_says(h, house_late_answer(h), "error.code=BUSY");
+    h->slow_us = 0;
+    house_cycle(h);
+    house_close(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_read_in_slices_is_what_is_read_at_once),
         cmocka_unit_test(each_sees_its_own_of_what_lies_in_between),
+        cmocka_unit_test(a_read_out_of_turn_is_busy_while_another_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
