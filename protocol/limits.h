@@ -27,6 +27,7 @@ enum {
     LIMIT_REVISIONS = 1000,    /* of one plan */
     LIMIT_SIGNALS = 10000,     /* of one plan, taken or not: each is remembered by its clientKey */
     LIMIT_SIGNALS_KEPT = 64,   /* of one plan, that no step has taken yet */
+    LIMIT_PLANS_AT_ONCE = 64,  /* of one plans.submit */
     LIMIT_PLANS_OPEN = 200000, /* plans that are not final */
     LIMIT_AGENTS = 16384,
     LIMIT_INSTANCES = 16384,          /* of all agents; an agent has one or more */

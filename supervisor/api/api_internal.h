@@ -32,15 +32,18 @@ struct parked_read {
     char types[512]; /* space separated, "" = all */
 };
 
+/* The turns in their order; see turns.c. */
+enum turn { TURN_NOW, TURN_SOON, TURN_LARGE, TURN_READ, TURN_SCAN, TURN_COUNT };
+
 /*
- * A request that goes on over cycles. One scan and one request about a plan are under way at most,
- * and those after it wait. go_on works until about until_ns, and answers when it has all; false:
- * there is more to do. `done` frees the state.
+ * A request that goes on over cycles. One of each turn is under way at most, and those after it
+ * wait. go_on works until about until_ns, and answers when it has all, or the journal has failed;
+ * false: there is more to do. `done` frees the state.
  */
 struct long_read {
     struct asker asker;
     void *state;
-    bool of_plan; /* it has the turn of those, see turns.c */
+    enum turn turn; /* that it has: TURN_LARGE, TURN_READ or TURN_SCAN */
     bool (*go_on)(struct engine *engine, struct request *rq, void *state, uint64_t until_ns);
     void (*done)(void *state);
 };
@@ -52,9 +55,6 @@ struct put_off {
     char plan_id[UUID_TEXT_LEN + 1]; /* of a read whose projection is prepared; "" = none */
     bool is_prepared;                /* it was, with the work of a cycle */
 };
-
-/* The turns in their order; see turns.c. */
-enum turn { TURN_NOW, TURN_SOON, TURN_LARGE, TURN_READ, TURN_SCAN, TURN_COUNT };
 
 struct put_off_queue {
     struct put_off at[ENGINE_CONTEXTS];
@@ -76,8 +76,7 @@ struct api {
     struct given_file given[16];
     uint32_t given_n; /* of all times: the next one takes this place, modulo */
     struct put_off_queue turns[TURN_COUNT]; /* that of TURN_NOW stays empty */
-    struct long_read going_on;              /* a scan */
-    struct long_read plan_going_on;
+    struct long_read going_on[TURN_COUNT];
     struct parked_read parked[API_PARKED_MAX];
     uint32_t parked_n;
     struct uuid registered[API_REGISTERED_MAX];

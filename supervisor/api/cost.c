@@ -444,5 +444,7 @@ void on_plan_cost(struct engine *engine, struct request *rq)
         request_refuse_text(engine, rq, BT_NOMEM, "out of memory for a list of costs");
         return;
     }
-    api_read_on(engine, rq, &(struct long_read){.state = all, .go_on = go_on, .done = costs_done});
+    api_read_on(
+        engine, rq,
+        &(struct long_read){.state = all, .turn = TURN_SCAN, .go_on = go_on, .done = costs_done});
 }

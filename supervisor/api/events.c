@@ -472,7 +472,8 @@ void on_events_read(struct engine *engine, struct request *rq)
     if (reading != NULL) {
         reading->may_wait = m.wait_ms > 0;
         api_read_on(engine, rq,
-                    &(struct long_read){.state = reading, .go_on = go_on, .done = reading_done});
+                    &(struct long_read){
+                        .state = reading, .turn = TURN_SCAN, .go_on = go_on, .done = reading_done});
     }
 }
 

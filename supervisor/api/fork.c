@@ -365,7 +365,7 @@ static void do_again(struct engine *engine, struct request *rq, const struct aga
     }
     api_read_on(
         engine, rq,
-        &(struct long_read){.state = m, .of_plan = true, .go_on = go_on, .done = making_done});
+        &(struct long_read){.state = m, .turn = TURN_READ, .go_on = go_on, .done = making_done});
 }
 
 void on_plan_retry(struct engine *engine, struct request *rq)

@@ -296,7 +296,9 @@ void on_plan_list(struct engine *engine, struct request *rq)
         request_refuse_text(engine, rq, BT_NOMEM, "out of memory for a list");
         return;
     }
-    api_read_on(engine, rq, &(struct long_read){.state = page, .go_on = go_on, .done = page_done});
+    api_read_on(
+        engine, rq,
+        &(struct long_read){.state = page, .turn = TURN_SCAN, .go_on = go_on, .done = page_done});
 }
 
 /* ---- blob.get ---- */

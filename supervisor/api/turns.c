@@ -60,7 +60,7 @@ static enum turn turn_of(const struct msg_peek *peek, size_t len, bool *ret_plan
     const enum msg_type type = msg_type_from_wire(peek->type);
 
     *ret_plan = false;
-    if (type == MSG_artifact_store) {
+    if (type == MSG_artifact_store || type == MSG_plans_submit) { /* many, however short they are */
         return TURN_LARGE;
     }
     if (api_role_of(type) == ROLE_AGENT && type != MSG_artifact_fetch) {
@@ -262,18 +262,6 @@ static void take_up(struct engine *engine, struct put_off_queue *q)
     engine_take_up(engine, p.msg, p.handle, api_handle);
 }
 
-static void take_short(struct engine *engine, enum turn turn, uint64_t until_ns)
-{
-    struct put_off_queue *q = &api_of(engine)->turns[turn];
-
-    do {
-        if (q->n == 0 || engine_is_full(engine)) {
-            return;
-        }
-        take_up(engine, q);
-    } while (clock_mono_ns() < until_ns);
-}
-
 /* ---- reads that go on over cycles ---- */
 
 struct asker asker_of(const struct request *rq)
@@ -300,8 +288,7 @@ struct request asker_request(const struct asker *a)
 
 void api_read_on(struct engine *engine, struct request *rq, const struct long_read *read)
 {
-    struct api *api = api_of(engine);
-    struct long_read *going = read->of_plan ? &api->plan_going_on : &api->going_on;
+    struct long_read *going = &api_of(engine)->going_on[read->turn];
 
     if (going->asker.request != 0) { /* its turn was that of another kind: see msg_peek */
         read->done(read->state);
@@ -338,13 +325,30 @@ static bool read_on(struct engine *engine, struct long_read *going, uint64_t unt
     return done;
 }
 
+/* Short requests, and large ones: what is under way first. */
+static void take_short(struct engine *engine, enum turn turn, uint64_t until_ns)
+{
+    struct put_off_queue *q = &api_of(engine)->turns[turn];
+    struct long_read *going = &api_of(engine)->going_on[turn];
+
+    if (engine_is_full(engine) || !read_on(engine, going, until_ns)) {
+        return;
+    }
+    do {
+        if (q->n == 0 || engine_is_full(engine) || going->asker.request != 0) {
+            return;
+        }
+        take_up(engine, q);
+    } while (clock_mono_ns() < until_ns);
+}
+
 /* What is under way, else the first one: its projection is read on until it is whole; then it is
  * answered: in the next cycle when a large plan was laid out in this one. Once only: rows of an
  * open plan may come in every cycle. */
 static void take_reads(struct engine *engine, uint64_t until_ns)
 {
     struct put_off_queue *q = &api_of(engine)->turns[TURN_READ];
-    struct long_read *going = &api_of(engine)->plan_going_on;
+    struct long_read *going = &api_of(engine)->going_on[TURN_READ];
 
     if (engine_is_full(engine) || !read_on(engine, going, until_ns)) {
         return;
@@ -373,12 +377,13 @@ static void take_reads(struct engine *engine, uint64_t until_ns)
 static void take_scans(struct engine *engine, uint64_t until_ns)
 {
     struct put_off_queue *q = &api_of(engine)->turns[TURN_SCAN];
+    struct long_read *going = &api_of(engine)->going_on[TURN_SCAN];
 
-    if (engine_is_full(engine) || !read_on(engine, &api_of(engine)->going_on, until_ns)) {
+    if (engine_is_full(engine) || !read_on(engine, going, until_ns)) {
         return;
     }
     while (q->n > 0 && !engine_is_full(engine) && clock_mono_ns() < until_ns &&
-           api_of(engine)->going_on.asker.request == 0) {
+           going->asker.request == 0) {
         take_up(engine, q);
     }
 }
@@ -399,7 +404,7 @@ bool api_is_behind(const struct api *api)
     uint32_t n = 0;
 
     for (int i = 0; i < TURN_COUNT; i++) {
-        n += api->turns[i].n;
+        n += api->turns[i].n + (api->going_on[i].asker.request != 0);
     }
-    return n > 0 || api->going_on.asker.request != 0 || api->plan_going_on.asker.request != 0;
+    return n > 0;
 }

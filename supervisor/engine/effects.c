@@ -88,12 +88,18 @@ void engine_perform(struct engine *engine)
     arena_reset(&engine->cycle);
 }
 
+static struct buf *answer_buf(struct engine *engine, const struct request *rq)
+{
+    return rq->into != NULL ? rq->into : &engine->out;
+}
+
 /* Room for the header of a sealed answer. Returns where the answer begins. */
 static size_t answer_begin(struct engine *engine, const struct request *rq)
 {
     static const uint8_t room[SEAL_HEADER_BYTES] = {0};
-    const size_t at = engine->out.len;
+    const size_t at = answer_buf(engine, rq)->len;
 
+    ASSERT(rq->into == NULL || rq->seal.n == 0); /* the whole is sealed, no part of it */
     if (rq->seal.n != 0) {
         buf_add(&engine->out, room, sizeof room);
         ASSERT(engine->out.bad == BT_OK); /* no memory for the header of an answer */
@@ -119,6 +125,10 @@ static void answer_end(struct engine *engine, struct request *rq, size_t at)
 {
     struct effect *e;
 
+    if (rq->into != NULL) {
+        rq->answered = true;
+        return;
+    }
     if (rq->seal.n != 0 && engine->out.len - at >= SEAL_HEADER_BYTES &&
         !sessions_seal(engine->opt.sessions, &rq->seal, engine->out.at + at,
                        engine->out.len - at - SEAL_HEADER_BYTES)) {
@@ -134,18 +144,19 @@ static void answer_end(struct engine *engine, struct request *rq, size_t at)
 enum bt_code request_try_answer(struct engine *engine, struct request *rq, enum msg_type type,
                                 const void *body, struct bt_error *err)
 {
+    struct buf *out = answer_buf(engine, rq);
     size_t at = answer_begin(engine, rq);
     enum bt_code code;
 
     ASSERT(!rq->answered && type == rq->answer);
-    code = msg_answer(&engine->out, rq->reader.form, rq->env.id, type, body, err);
-    if (code == BT_OK && engine->out.len - at > LIMIT_STEP_BYTES) {
+    code = msg_answer(out, rq->reader.form, rq->env.id, type, body, err);
+    if (code == BT_OK && out->len - at > LIMIT_STEP_BYTES) {
         code = err_set(err, BT_LIMIT, "the answer would be larger than %u bytes; ask for less",
                        LIMIT_STEP_BYTES);
     }
     if (code != BT_OK) {
-        engine->out.bad = BT_OK;
-        buf_truncate(&engine->out, at);
+        out->bad = BT_OK;
+        buf_truncate(out, at);
         return code;
     }
     answer_end(engine, rq, at);
@@ -165,12 +176,13 @@ static enum bt_code put_error(struct engine *engine, const struct request *rq, s
                               const struct bt_error *why, enum err_class cls,
                               uint64_t retry_after_ms, struct doc details)
 {
-    const enum bt_code code = msg_answer_error(&engine->out, rq->reader.form, rq->env.id, why, cls,
-                                               retry_after_ms, details);
+    struct buf *out = answer_buf(engine, rq);
+    const enum bt_code code =
+        msg_answer_error(out, rq->reader.form, rq->env.id, why, cls, retry_after_ms, details);
 
     if (code != BT_OK) {
-        engine->out.bad = BT_OK;
-        buf_truncate(&engine->out, at + (rq->seal.n != 0 ? SEAL_HEADER_BYTES : 0));
+        out->bad = BT_OK;
+        buf_truncate(out, at + (rq->seal.n != 0 ? SEAL_HEADER_BYTES : 0));
     }
     return code;
 }
@@ -192,9 +204,12 @@ void request_refuse(struct engine *engine, struct request *rq, const struct bt_e
         retry_after_ms = err_code_wait_ms(why->code);
     }
     if (put_error(engine, rq, at, why, cls, retry_after_ms, details) != BT_OK) {
-        /* Nobody can read half an answer. A shorter one, or none: the daemon starts again. */
+        /* Nobody can read half an answer. A shorter one, or none: the daemon starts again. A part
+         * has as much room as the whole leaves it. */
         code = put_error(engine, rq, at, why, cls, retry_after_ms, (struct doc){NULL, 0});
-        log_err("bus.refuse", "without details, for want of memory: %s", why->msg);
+        if (rq->into == NULL) {
+            log_err("bus.refuse", "without details, for want of memory: %s", why->msg);
+        }
         ASSERT(code == BT_OK);
     }
     answer_end(engine, rq, at);

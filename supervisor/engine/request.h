@@ -16,6 +16,7 @@ struct request {
     struct msg_envelope env;
     size_t bytes;         /* as it came */
     enum msg_type answer; /* the type of its answer, from messages.def */
+    struct buf *into; /* the answer is appended to it, as a part of another; NULL = it is sent */
     bool answered;
     enum bt_code refused; /* BT_OK: it was not */
 };

@@ -17,7 +17,7 @@ NEEDS = {
     "observer": "auth.begin plan.get plan.list plan.result plan.history plan.stats plan.cost session.get session.list review.list review.get"
                 " events.read blob.get artifact.read agents.list agents.get supervisor.info supervisor.stats fleet.map"
                 " schedule.get schedule.list",
-    "submitter": "plan.submit plan.lint plan.cancel plan.pause plan.resume plan.modify plan.retry plan.fork plan.signal session.say"
+    "submitter": "plan.submit plans.submit plan.lint plan.cancel plan.pause plan.resume plan.modify plan.retry plan.fork plan.signal session.say"
                 " schedule.put schedule.pause schedule.resume schedule.trigger schedule.backfill schedule.delete",
     "reviewer": "review.decide",
     "admin": "plan.delete plan.prune session.delete journal.backup journal.export journal.import agents.drain agents.enable agents.forget"

@@ -22,6 +22,7 @@ static const struct {
     {"step.progress", "agent"},
     {"step.result", "agent"},
     {"plan.submit", "submitter"},
+    {"plans.submit", "submitter"},
     {"plan.lint", "submitter"},
     {"plan.get", "observer"},
     {"plan.list", "observer"},
