@@ -307,51 +307,36 @@ struct str client_next_id(struct bt_client *c, char ret[CLIENT_ID_BYTES])
     return str_from(ret);
 }
 
-/* Builds {v, type, id, token, ...fields}. */
-static enum bt_code build_request(struct bt_client *c, const char *type, const char *fields_json,
+/* Builds {v, type, id, token, ...fields}; fields: a map. */
+static enum bt_code build_request(struct bt_client *c, const char *type, struct doc fields,
                                   struct buf *out, struct bt_error *err)
 {
-    struct buf fields;
-    struct doc_cursor cur;
+    struct doc_cursor cur = doc_cursor(fields);
     struct doc_head head = {.kind = DOC_MAP};
     char id[CLIENT_ID_BYTES];
-    enum bt_code code = BT_OK;
     bool by = strcmp(type, "review.decide") == 0 || strcmp(type, "session.say") == 0;
 
-    buf_init(&fields, LIMIT_STEP_BYTES);
-    if (fields_json != NULL) {
-        code = json_to_doc(str_from(fields_json), NULL, &fields, err);
+    if (fields.len > 0 && (!doc_next(&cur, &head) || head.kind != DOC_MAP)) {
+        return err_set(err, BT_INVALID, "the fields of a request are a JSON object");
     }
-    if (code == BT_OK && fields.len > 0) {
-        cur = doc_cursor(doc_from_buf(&fields));
-        if (!doc_next(&cur, &head) || head.kind != DOC_MAP) {
-            code = err_set(err, BT_INVALID, "the fields of a request are a JSON object");
-        }
+    by = by && doc_get(fields, STR_LIT("by")).ptr == NULL;
+    doc_put_map(out, head.n + 3 + (by ? 1 : 0) + (c->token[0] != 0 ? 1 : 0));
+    doc_put_cstr(out, "v");
+    doc_put_u64(out, 1);
+    doc_put_cstr(out, "type");
+    doc_put_cstr(out, type);
+    doc_put_cstr(out, "id");
+    doc_put_str(out, client_next_id(c, id));
+    if (c->token[0] != 0) {
+        doc_put_cstr(out, "token");
+        doc_put_cstr(out, c->token);
     }
-    if (code == BT_OK) {
-        by = by && doc_get(doc_from_buf(&fields), STR_LIT("by")).ptr == NULL;
-        doc_put_map(out, head.n + 3 + (by ? 1 : 0) + (c->token[0] != 0 ? 1 : 0));
-        doc_put_cstr(out, "v");
-        doc_put_u64(out, 1);
-        doc_put_cstr(out, "type");
-        doc_put_cstr(out, type);
-        doc_put_cstr(out, "id");
-        doc_put_str(out, client_next_id(c, id));
-        if (c->token[0] != 0) {
-            doc_put_cstr(out, "token");
-            doc_put_cstr(out, c->token);
-        }
-        if (by) {
-            doc_put_cstr(out, "by");
-            client_put_by(c, out);
-        }
-        for (uint32_t i = 0; i < 2 * head.n; i++) {
-            doc_put_doc(out, doc_skip(&cur));
-        }
-        code = buf_check(out, err);
+    if (by) {
+        doc_put_cstr(out, "by");
+        client_put_by(c, out);
     }
-    buf_done(&fields);
-    return code;
+    buf_add(out, cur.at, (size_t)(cur.end - cur.at));
+    return buf_check(out, err);
 }
 
 /* The id is this library's own. */
@@ -453,21 +438,40 @@ enum bt_code client_call_for(struct bt_client *c, const char *type, const char *
     return client_call_here(c, type, fields_json, timeout_ms, ret_json, err);
 }
 
+enum bt_code client_ask(struct bt_client *c, const char *type, struct doc fields,
+                        uint32_t timeout_ms, struct link_msg **ret, struct str *ret_body,
+                        struct bt_error *err)
+{
+    struct buf request;
+    enum bt_code code;
+
+    *ret = NULL;
+    buf_init(&request, LIMIT_STEP_BYTES);
+    code = build_request(c, type, fields, &request, err);
+    if (code == BT_OK) {
+        code = client_exchange(c, &request, timeout_ms, ret, ret_body, err);
+    }
+    buf_done(&request);
+    return code;
+}
+
 enum bt_code client_call_here(struct bt_client *c, const char *type, const char *fields_json,
                               uint32_t timeout_ms, char **ret_json, struct bt_error *err)
 {
     struct link_msg *msg = NULL;
     struct str answer;
-    struct buf request;
-    enum bt_code code;
+    struct buf fields;
+    enum bt_code code = BT_OK;
 
     if (ret_json != NULL) {
         *ret_json = NULL;
     }
-    buf_init(&request, LIMIT_STEP_BYTES);
-    code = build_request(c, type, fields_json, &request, err);
+    buf_init(&fields, LIMIT_STEP_BYTES);
+    if (fields_json != NULL) {
+        code = json_to_doc(str_from(fields_json), NULL, &fields, err);
+    }
     if (code == BT_OK) {
-        code = client_exchange(c, &request, timeout_ms, &msg, &answer, err);
+        code = client_ask(c, type, doc_from_buf(&fields), timeout_ms, &msg, &answer, err);
     }
     if (code == BT_OK) {
         code = take_answer(c, answer, ret_json, err);
@@ -475,7 +479,7 @@ enum bt_code client_call_here(struct bt_client *c, const char *type, const char 
     if (msg != NULL) {
         link_msg_free(msg);
     }
-    buf_done(&request);
+    buf_done(&fields);
     return code;
 }
 

@@ -104,6 +104,15 @@ BT_MUST_CHECK enum bt_code client_merge(struct bt_client *c, uint32_t shards, co
 BT_MUST_CHECK enum bt_code client_call_here(struct bt_client *c, const char *type,
                                             const char *fields_json, uint32_t timeout_ms,
                                             char **ret_json, struct bt_error *err);
+/* client.c: sends a request with these fields (a map, or nothing) and gives the answer as it came,
+ * which lies in *ret; the caller frees that with link_msg_free, also when it is not NULL after a
+ * failure. */
+BT_MUST_CHECK enum bt_code client_ask(struct bt_client *c, const char *type, struct doc fields,
+                                      uint32_t timeout_ms, struct link_msg **ret,
+                                      struct str *ret_body, struct bt_error *err);
+/* plans.c: the fields of plan.submit as a map; appends. */
+BT_MUST_CHECK enum bt_code client_put_submit(const struct bt_submit *s, const char *key,
+                                             struct buf *out, struct bt_error *err);
 /* Connects within that time. BT_UNAVAILABLE: it could not. */
 BT_MUST_CHECK enum bt_code client_reach(struct bt_client *c, uint32_t ms, struct bt_error *err);
 /* client.c: a client that has not dialed yet. */

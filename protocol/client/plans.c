@@ -39,16 +39,14 @@ static enum bt_code put_json(struct buf *out, uint32_t *n, const char *name, con
     return code == BT_OK ? BT_OK : err_wrap(err, "%s", name);
 }
 
-static enum bt_code submit_fields(const struct bt_submit *s, const char *key, struct buf *json,
-                                  struct bt_error *err)
+enum bt_code client_put_submit(const struct bt_submit *s, const char *key, struct buf *out,
+                               struct bt_error *err)
 {
     struct buf pairs;
-    struct buf map;
     uint32_t n = 0;
     enum bt_code code;
 
     buf_init(&pairs, LIMIT_STEP_BYTES);
-    buf_init(&map, LIMIT_STEP_BYTES);
     put_text(&pairs, &n, "goal", s->goal);
     put_text(&pairs, &n, "sessionId", s->session_id);
     put_text(&pairs, &n, "planner", s->planner);
@@ -62,15 +60,27 @@ static enum bt_code submit_fields(const struct bt_submit *s, const char *key, st
     }
     put_flag(&pairs, &n, "dryRun", s->dry_run);
     put_flag(&pairs, &n, "lenient", s->lenient);
+    code = code == BT_OK ? buf_check(&pairs, err) : code;
     if (code == BT_OK) {
-        doc_put_map(&map, n);
-        buf_add(&map, pairs.at, pairs.len);
-        code = buf_check(&map, err);
+        doc_put_map(out, n);
+        buf_add(out, pairs.at, pairs.len);
+        code = buf_check(out, err);
     }
+    buf_done(&pairs);
+    return code;
+}
+
+static enum bt_code submit_fields(const struct bt_submit *s, const char *key, struct buf *json,
+                                  struct bt_error *err)
+{
+    struct buf map;
+    enum bt_code code;
+
+    buf_init(&map, LIMIT_STEP_BYTES);
+    code = client_put_submit(s, key, &map, err);
     if (code == BT_OK) {
         code = doc_to_json(doc_from_buf(&map), false, json, err);
     }
-    buf_done(&pairs);
     buf_done(&map);
     return code;
 }
