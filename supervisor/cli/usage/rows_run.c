@@ -6,6 +6,8 @@
 
 static const struct cli_option run_options[] = {
     {"plan", "FILE", "run this plan (YAML or JSON, - = stdin) instead of a goal"},
+    {"plans", "FILE",
+     "submit each line, a plan as JSON (- = stdin), and print the ids; with --key not twice"},
     {"recipe", "RECIPE", "run this recipe: a file, or a name of `baton recipes`"},
     {"input", "NAME=VALUE...", "the value of {{inputs.NAME}}; may be repeated"},
     {"inputs", "JSON", "all inputs as one object: '{\"NAME\": VALUE, ...}'"},

@@ -14,6 +14,29 @@
 #include "supervisor/cli/verbs/submit.h"
 #include "supervisor/cli/verbs/verbs.h"
 
+/* --plans: each line is a plan of its own, and nothing is followed. */
+static bool check_plans(const struct cli *cli)
+{
+    static const char *const values[] = {
+        "plan",       "recipe",  "input",  "inputs",          "planner",
+        "constraint", "session", "result", "on-invalid-plan", "synthesis"};
+    static const char *const flags[] = {"dry-run", "verbose", "all", "allow-partial"};
+    const char *with = cli->argc > 0 ? "a goal" : NULL;
+
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        with = cli_value(cli, values[i]) != NULL ? values[i] : with;
+    }
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        with = cli_flag(cli, flags[i]) ? flags[i] : with;
+    }
+    if (with != NULL) {
+        cli_error("run: --plans excludes %s%s: each line is a plan of its own, and its id is "
+                  "printed",
+                  cli->argc > 0 && strcmp(with, "a goal") == 0 ? "" : "--", with);
+    }
+    return with == NULL;
+}
+
 /* Checks which options go together. Prints the error and returns false. */
 static bool check_options(const struct cli *cli)
 {
@@ -25,7 +48,7 @@ static bool check_options(const struct cli *cli)
     }
     if ((cli->argc > 0) == file) {
         cli_error_hint("see: baton run --help",
-                       "run: expected either a goal, --plan FILE or --recipe NAME");
+                       "run: expected either a goal, --plan FILE, --recipe NAME or --plans FILE");
         return false;
     }
     if (!file && (recipes_is_file(cli->argv[0]) ||
@@ -97,6 +120,9 @@ enum cli_exit verb_run(struct cli *cli)
                        .quiet = cli_flag(cli, "quiet")};
     enum cli_exit code;
 
+    if (cli_value(cli, "plans") != NULL) {
+        return check_plans(cli) ? cli_submit_lines(cli, cli_value(cli, "plans")) : CLI_USAGE;
+    }
     if (!check_options(cli)) {
         return CLI_USAGE;
     }

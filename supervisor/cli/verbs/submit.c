@@ -1,5 +1,6 @@
 #include "supervisor/cli/verbs/submit.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "protocol/wire/doc.h"
 #include "supervisor/cli/common/agents.h"
 #include "supervisor/cli/common/call.h"
+#include "supervisor/cli/common/form.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/problems.h"
 #include "supervisor/cli/common/recipes.h"
@@ -226,6 +228,147 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
     bt_free(json);
     cJSON_free(policy);
     cJSON_free(constraints);
+    return code;
+}
+
+/* ---- --plans: a plan in each line ---- */
+
+enum { AT_ONCE = 64 };
+
+/* Lines that wait to be submitted. */
+struct lines {
+    struct cli *cli;
+    struct bt_submit plans[AT_ONCE];
+    struct bt_submitted results[AT_ONCE];
+    char *texts[AT_ONCE];
+    char *keys[AT_ONCE];
+    uint64_t numbers[AT_ONCE]; /* from 1 on */
+    size_t n;
+    enum cli_exit code; /* of the first error */
+};
+
+static void print_line(struct lines *l, size_t i)
+{
+    const struct bt_submitted *r = &l->results[i];
+    cJSON *line;
+    cJSON *error;
+
+    if (r->err.code != BT_OK && l->code == CLI_OK) {
+        l->code = cli_exit_of(r->err.code);
+    }
+    if (!l->cli->json && r->err.code == BT_OK) {
+        (void)printf("%s\n", r->plan_id);
+    } else if (!l->cli->json) {
+        cli_error("line %llu: %s", (unsigned long long)l->numbers[i], r->err.msg);
+    } else {
+        line = cJSON_CreateObject();
+        (void)cJSON_AddNumberToObject(line, "line", (double)l->numbers[i]);
+        if (r->err.code == BT_OK) {
+            (void)cJSON_AddStringToObject(line, "planId", r->plan_id);
+        } else {
+            error = cli_fields("code", bt_code_name(r->err.code));
+            (void)cJSON_AddStringToObject(error, "message", r->err.msg);
+            (void)cJSON_AddItemToObject(line, "error", error);
+        }
+        cli_list_item();
+        cli_print_json(line);
+        cJSON_Delete(line);
+    }
+}
+
+static void submit_waiting(struct lines *l)
+{
+    struct bt_error err;
+
+    if (l->n == 0) {
+        return;
+    }
+    (void)!bt_submit_many(l->cli->client, l->plans, l->n, l->results, &err); /* see results */
+    for (size_t i = 0; i < l->n; i++) {
+        print_line(l, i);
+        bt_free(l->results[i].json);
+        free(l->texts[i]);
+        free(l->keys[i]);
+    }
+    (void)fflush(stdout);
+    l->n = 0;
+}
+
+static void add_line(struct lines *l, const char *text, uint64_t number, const char *policy)
+{
+    const char *key = cli_value(l->cli, "key");
+    char *own = NULL;
+
+    if (key != NULL && asprintf(&own, "%s-%llu", key, (unsigned long long)number) < 0) {
+        own = NULL; /* out of memory: so is the line below */
+    }
+    l->plans[l->n] = (struct bt_submit){.plan_json = l->texts[l->n] = strdup(text),
+                                        .client_key = l->keys[l->n] = own,
+                                        .policy_json = policy,
+                                        .lenient = cli_flag(l->cli, "lenient")};
+    l->numbers[l->n++] = number;
+    if (l->n == AT_ONCE) {
+        submit_waiting(l);
+    }
+}
+
+static enum cli_exit submit_lines(struct cli *cli, FILE *f, const char *policy)
+{
+    struct lines *l = calloc(1, sizeof *l);
+    char *text = NULL;
+    size_t cap = 0;
+    ssize_t len;
+    enum cli_exit code;
+
+    if (l == NULL) {
+        cli_error("out of memory for plans");
+        return CLI_INTERNAL;
+    }
+    l->cli = cli;
+    if (cli->json) {
+        cli_list_begin();
+    }
+    for (uint64_t number = 1; (len = getline(&text, &cap, f)) >= 0; number++) {
+        if (strlen(text) < (size_t)len) {
+            cli_error("line %llu: a zero byte, which JSON has not", (unsigned long long)number);
+            l->code = l->code == CLI_OK ? CLI_USAGE : l->code;
+        } else if (strspn(text, " \t\r\n") < (size_t)len) {
+            add_line(l, text, number, policy);
+        }
+    }
+    submit_waiting(l);
+    if (cli->json) {
+        cli_list_end();
+    }
+    code = l->code;
+    free(text);
+    free(l);
+    return code;
+}
+
+enum cli_exit cli_submit_lines(struct cli *cli, const char *path)
+{
+    const bool is_stdin = strcmp(path, "-") == 0;
+    FILE *f = is_stdin ? stdin : fopen(path, "re");
+    char *policy = NULL;
+    enum cli_exit code;
+
+    if (f == NULL) {
+        cli_error("%s: %s", path, strerror(errno));
+        return CLI_USAGE;
+    }
+    code = read_policy(cli, &policy) ? cli_connect(cli) : CLI_USAGE;
+    if (code == CLI_OK) {
+        code = submit_lines(cli, f, policy);
+    }
+    if (ferror(f)) {
+        cli_error("%s: it cannot be read to its end", path);
+        code = code == CLI_OK ? CLI_INTERNAL : code;
+    }
+    if (!is_stdin) {
+        (void)fclose(f);
+    }
+    cJSON_free(policy);
     return code;
 }
 

@@ -22,6 +22,13 @@ struct submitting {
 enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
                          char ret_plan_id[BT_ID_LEN + 1]);
 /*
+ * Submits each line of the file ("-" = stdin), a plan as JSON, and prints the ids, with --json a
+ * list of {line, planId} or {line, error}. A line that is refused is an error, and the next ones go
+ * on. Option `key` makes the clientKey KEY-LINE of each. Reads also policy, lenient and
+ * wait-for-agents. Returns the exit code of the first error.
+ */
+enum cli_exit cli_submit_lines(struct cli *cli, const char *path);
+/*
  * Prints the document of a dry run on stdout, ready to be run, and the agent of each step on
  * stderr. With --json {valid, planId, status, plan, issues[]} (M017). issues: an array, borrowed,
  * or NULL. Returns the exit code of the plan.
