@@ -24,6 +24,7 @@ struct bench_options {
     long instances;         /* of the echo agent; 0 = the scenario's own */
     long capacity;          /* of each instance; 0 = the scenario's own */
     long clients;           /* S3: submitting threads; 0 = the scenario's own */
+    long at_once;           /* S3: plans that one call submits; 0 = the scenario's own */
     const char *fleet;      /* S1 to S3: the journal is on this PostgreSQL; NULL = SQLite */
     const char *at;         /* S1 to S3: state directory of a daemon that runs; NULL = its own */
     bool wait;              /* S1, S2, S5: bt_wait instead of a watch */
@@ -99,6 +100,9 @@ char *bench_plan_approval(void);                            /* one step that nee
 char *bench_plan_waiting(const char *policy);               /* one echo step with this policy */
 /* Submits; dies on a refusal. */
 void bench_submit(struct bt_client *c, const char *plan, char ret_id[BT_ID_LEN + 1]);
+/* The same plan n times, at most BENCH_AT_ONCE_MAX, by one call. */
+enum { BENCH_AT_ONCE_MAX = 64 };
+void bench_submit_many(struct bt_client *c, const char *plan, long n);
 /* From now on plans are those of the shard that answers: clients of a fleet spread what has no key,
  * and a watch hears of one shard. */
 void bench_submit_here(struct bt_client *c);

@@ -182,6 +182,26 @@ void bench_submit(struct bt_client *c, const char *plan, char ret_id[BT_ID_LEN +
     bt_free(json);
 }
 
+void bench_submit_many(struct bt_client *c, const char *plan, long n)
+{
+    struct bt_submit plans[BENCH_AT_ONCE_MAX] = {{.plan_json = plan}};
+    struct bt_submitted results[BENCH_AT_ONCE_MAX];
+    char keys[BENCH_AT_ONCE_MAX][UUID_TEXT_LEN + 1];
+    struct bt_error err;
+
+    for (long i = 0; i < n; i++) {
+        plans[i].plan_json = plan;
+        if (here.shards > 1) {
+            make_key(keys[i]);
+            plans[i].client_key = keys[i];
+        }
+    }
+    bench_check(bt_submit_many(c, plans, (size_t)n, results, &err), "submit", &err);
+    for (long i = 0; i < n; i++) {
+        bt_free(results[i].json);
+    }
+}
+
 bool bench_is_success(const struct bt_event *ev)
 {
     if (strcmp(ev->type, "plan_completed") != 0) {

@@ -171,6 +171,7 @@ static bool parse(int argc, char **argv, struct bench_options *opt)
                                             {"instances", required_argument, NULL, 'i'},
                                             {"capacity", required_argument, NULL, 'c'},
                                             {"clients", required_argument, NULL, 'l'},
+                                            {"at-once", required_argument, NULL, 'o'},
                                             {"fleet", required_argument, NULL, 'f'},
                                             {"at", required_argument, NULL, 'a'},
                                             {"wait", no_argument, NULL, 'w'},
@@ -196,6 +197,9 @@ static bool parse(int argc, char **argv, struct bench_options *opt)
             break;
         case 'l':
             opt->clients = number;
+            break;
+        case 'o':
+            opt->at_once = number > BENCH_AT_ONCE_MAX ? BENCH_AT_ONCE_MAX : number;
             break;
         case 'f':
             opt->fleet = optarg;

@@ -12,6 +12,7 @@ enum {
     FAN_WIDTH = 1000,
     SMALL_STEPS = 5,
     AT_A_TIME = 64,
+    AT_ONCE = 16,
     WATCH_MS = 10000, /* a busy machine */
     WAIT_MS = 300000,
     CLIENTS_MAX = 64
@@ -126,18 +127,25 @@ struct crowd {
     sem_t places; /* plans that may be open */
     atomic_long left;
     const char *plan;
+    long at_once; /* plans that one call submits, as far as there are places */
 };
 
 static void *submitter(void *arg)
 {
     struct crowd *crowd = arg;
     struct bt_client *c = bench_client();
-    char id[BT_ID_LEN + 1];
 
     while (atomic_fetch_sub(&crowd->left, 1) > 0) {
+        long n = 1;
         while (sem_wait(&crowd->places) != 0) {
         }
-        bench_submit(c, crowd->plan, id);
+        while (n < crowd->at_once && sem_trywait(&crowd->places) == 0) {
+            if (atomic_fetch_sub(&crowd->left, 1) <= 0) {
+                break; /* nobody needs that place any more */
+            }
+            n++;
+        }
+        bench_submit_many(c, crowd->plan, n);
     }
     return NULL; /* its client ends with the process */
 }
@@ -165,10 +173,10 @@ static void count_ends(struct bt_watch *w, struct crowd *crowd, long n,
     }
 }
 
-static double run_crowd(struct bt_watch *w, long clients, long n, const char *plan,
-                        struct bench_samples *samples)
+static double run_crowd(struct bt_watch *w, const struct bench_options *opt, long clients, long n,
+                        const char *plan, struct bench_samples *samples)
 {
-    struct crowd crowd = {.plan = plan};
+    struct crowd crowd = {.plan = plan, .at_once = opt->at_once > 0 ? opt->at_once : AT_ONCE};
     pthread_t threads[CLIENTS_MAX];
     uint64_t start = bench_now_ns();
 
@@ -213,10 +221,10 @@ static void many(const struct bench_options *opt)
     }
     bench_wait_agents(c, &setup);
     w = bench_watch(c);
-    (void)run_crowd(w, clients, r.n / 10 + 1, plan, &samples);
+    (void)run_crowd(w, opt, clients, r.n / 10 + 1, plan, &samples);
     samples.n = 0;
     cpu = bench_cpu_used();
-    us = run_crowd(w, clients, r.n, plan, &samples);
+    us = run_crowd(w, opt, clients, r.n, plan, &samples);
     r.cpu = cpu_since(cpu, (double)(r.n * SMALL_STEPS));
     turns = bench_ask(c, "supervisor.stats", "commits");
     (void)snprintf(more, sizeof more, "\"clients\":%ld,\"filled\":%llu,\"records_per_commit\":%.1f",
