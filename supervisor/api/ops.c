@@ -225,7 +225,7 @@ static void list_remembered(struct engine *engine, struct request *rq)
     if (ok.agents == NULL) {
         request_refuse_text(engine, rq, BT_NOMEM, "out of memory for %u agents", LIMIT_AGENTS);
     } else if (journal_agents(engine_journal(engine), take_remembered, &all, &err) != BT_OK) {
-        engine_fail(engine, &err);
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         answer_list(engine, rq, &ok);
     }

@@ -47,6 +47,7 @@ static const struct {
     {"plan.submit", NO_PLAN, "'plan':{'goal':'g','steps':[" STEP("n", "") "]},'clientKey':'n'", 1},
     {"session.say", NO_PLAN, "'sessionId':'s','text':'status','clientKey':'n'", 1, .dies = true},
     {"review.get", REVIEW, "", 1, true},
+    {"agents.list", NO_PLAN, "'remembered':true", 1},
 };
 
 static struct house *arrange(const char **ret_open, const char **ret_ended)
