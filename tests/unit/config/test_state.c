@@ -240,6 +240,16 @@ static void careless_or_damaged_tokens_are_refused(void **state)
     assert_int_equal(state_token_make(p->dir, token, &p->err), BT_INVALID);
     write_bytes(p->token, "", 0600);
     assert_int_equal(state_token_read(p->dir, token, &p->err), BT_INVALID);
+    for (size_t i = 0; i < STATE_TOKEN_LEN; i++) { /* one letter that is no digit, at any place */
+        char text[STATE_TOKEN_LEN + 1];
+        memset(text, i % 2 == 0 ? 'a' : '9', STATE_TOKEN_LEN);
+        text[STATE_TOKEN_LEN] = 0;
+        write_bytes(p->token, text, 0600);
+        assert_int_equal(state_token_read(p->dir, token, &p->err), BT_OK);
+        text[i] = "gAF/:`G "[i % 8];
+        write_bytes(p->token, text, 0600);
+        assert_int_equal(state_token_read(p->dir, token, &p->err), BT_INVALID);
+    }
     assert_int_equal(unlink(p->token), 0);
     assert_int_equal(symlink("/dev/zero", p->token), 0);
     assert_int_not_equal(state_token_read(p->dir, token, &p->err), BT_OK);
