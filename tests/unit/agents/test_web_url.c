@@ -7,6 +7,7 @@
 
 #include "agents/web/settings.h"
 #include "agents/web/sse.h"
+#include "protocol/base/clock.h"
 #include "tests/support/cmocka.h"
 
 static const char *const HOSTS[] = {"api.example:443", "plain.example", "own.example:8443",
@@ -268,7 +269,7 @@ static void a_date_to_try_again_counts_from_now(void **state)
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct web_response r = {.status = 503};
-        const time_t at = time(NULL) + cases[i].from_now;
+        const time_t at = (time_t)(clock_wall_ms() / 1000) + cases[i].from_now;
         struct tm tm;
         char text[64];
         uint64_t ms;

@@ -280,7 +280,7 @@ static void a_wrong_line_is_refused_and_nothing_of_the_plan_stays(void **state)
     assert_string_equal(take(w, WHOLE, 0), "ok done");
 }
 
-/* A plan was stored as completed, and the answer said that it was refused. */
+/* A plan was stored as completed, although its import was refused. */
 static void lines_after_the_end_are_refused_and_the_end_is_not_taken(void **state)
 {
     struct journal_schedule row;
@@ -294,14 +294,11 @@ static void lines_after_the_end_are_refused_and_the_end_is_not_taken(void **stat
 
 static void a_result_comes_in_parts(void **state)
 {
-    struct world *w = *state;
+    static const char lines[] =
+        PLAN DOCUMENT "{'kind':'blob','n':1,'bytes':6,'data':'aGVsbG8='}\n"
+                      "{'kind':'blob','n':1,'bytes':6,'data':'IQ=='}\n" ROW(EVENT(",'xRef':1")) END;
 
-    assert_string_equal(take(w,
-                             PLAN DOCUMENT "{'kind':'blob','n':1,'bytes':6,'data':'aGVsbG8='}\n"
-                                           "{'kind':'blob','n':1,'bytes':6,'data':'IQ=='}\n" //
-                             ROW(EVENT(",'xRef':1")) END,
-                             0),
-                        "ok done");
+    assert_string_equal(take(*state, lines, 0), "ok done");
 }
 
 static void a_session_that_is_here_gets_what_it_lacks(void **state)
