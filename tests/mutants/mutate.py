@@ -86,7 +86,7 @@ ROOMS = {
     "audit": ("supervisor/audit/*.c", ["unit/audit", r"unit\.test_api_audit$"], r"e2e\.(auth|roles|gateway_roles|people|quotas)$"),
     "access": ("supervisor/auth/*.c", ["unit/auth", r"unit\.test_api_(auth|later|quotas|roles|processes)$", r"unit\.test_keeper$"],
                r"e2e\.(auth|keys|roles|quotas|certs)$"),
-    "certs": ("supervisor/certs/*.c", [r"e2e\.certs$"], r"e2e\.(remote|fleet)$"),
+    "certs": ("supervisor/certs/*.c", ["unit/certs", r"e2e\.certs$"], r"e2e\.(remote|fleet)$"),
     "daemon": ("supervisor/*.c", ["unit/daemon", r"e2e\.(supervision|processes|who_left|late|keys)$"],
                r"edge\.test_(client|spawn_daemon)$|e2e\.(cli|ends|faults|given_up|apart|fleet|fleet_rides|auth|storage)$"),
     "node": ("supervisor/node/*.c", [r"unit\.test_balance$", r"e2e\.(fleet|fleet_grows|shards)$"], r"e2e\.(fleet_.*|shard.*)$"),
