@@ -52,9 +52,10 @@ static bool repair(cJSON *value, const cJSON *schema, unsigned depth, unsigned *
     if (cJSON_IsObject(value)) {
         cJSON_ArrayForEach(member, get(schema, "properties"))
         {
-            if (!ok || ++*visited >= VISITED_MAX) {
+            if (!ok || *visited >= VISITED_MAX) {
                 return ok;
             }
+            ++*visited;
             ok = repair_member(value, member, answer_parser_lists(required, member->string)) &&
                  repair(get(value, member->string), member, depth + 1, visited);
         }

@@ -95,9 +95,33 @@ static void a_reader_may_require_less_than_was_asked_for(void **state)
     cJSON_Delete(tree);
 }
 
+/* At most so many members are looked at, however long the answer is. */
+static void the_first_50000_members_are_repaired(void **state)
+{
+    cJSON *schema = parse("{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"x\"],"
+                          "\"properties\":{\"x\":{\"type\":[\"string\",\"null\"]}}}}");
+    cJSON *list = cJSON_CreateArray();
+    const cJSON *item = NULL;
+    int repaired = 0;
+
+    (void)state;
+    for (int i = 0; i < 50001; i++) {
+        assert_true(cJSON_AddItemToArray(list, cJSON_CreateObject()));
+    }
+    assert_true(null_rules_apply(list, schema));
+    cJSON_ArrayForEach(item, list)
+    {
+        repaired += item->child != NULL ? 1 : 0;
+    }
+    assert_int_equal(repaired, 50000);
+    cJSON_Delete(list);
+    cJSON_Delete(schema);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_50000_members_are_repaired),
         cmocka_unit_test(what_may_be_null_may_be_missing),
         cmocka_unit_test(what_may_be_missing_may_be_null),
         cmocka_unit_test(what_fits_is_not_touched),
