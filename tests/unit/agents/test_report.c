@@ -322,6 +322,17 @@ static void a_document_is_the_same_in_markdown_and_as_a_page(void **state)
     steps_expect(run("document", "{\"sections\":[{\"chart\":3}]}"), "sections[0]: chart: expected");
 }
 
+/* A title of data must not end the picture's text, and begin a link of its own. */
+static void a_title_does_not_leave_the_text_of_its_picture(void **state)
+{
+    (void)state;
+    steps_expect(run("document",
+                     "{\"sections\":[{\"heading\":\"H\",\"chart\":{\"kind\":\"bar\",\"title\":"
+                     "\"a](http://evil.example)[b \\\\ \\n\\r "
+                     "c\",\"values\":[{\"label\":\"x\",\"value\":1}]}}]}"),
+                 "![a\\\\](http://evil.example)\\\\[b \\\\\\\\    c](data:image/svg+xml;base64,");
+}
+
 static void settings_are_read_or_named(void **state)
 {
     struct report *r = NULL;
@@ -355,6 +366,7 @@ int main(void)
         cmocka_unit_test(times_have_steps_of_the_calendar),
         cmocka_unit_test(markdown_orders_no_terminal_about),
         cmocka_unit_test(a_document_is_the_same_in_markdown_and_as_a_page),
+        cmocka_unit_test(a_title_does_not_leave_the_text_of_its_picture),
         cmocka_unit_test(settings_are_read_or_named),
     };
 
