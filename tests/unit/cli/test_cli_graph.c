@@ -180,6 +180,20 @@ static void a_plan_too_wide_for_the_terminal_is_a_list_that_gives_the_reason(voi
                  "    2  s1 calc ← s0\n"
                  "       s2 calc ← s0\n"
                  "       s3 calc ← s0\n");
+    /* Columns, also when some names are longer. */
+    assert_drawn(11, "0-1 0-2 0-3 0-4 0-5 0-6 0-7 0-8 0-9 0-10", &narrow,
+                 "too wide to draw in 20 columns: it needs 89; as a list, layer by layer:\n"
+                 "    1  s0  calc\n"
+                 "    2  s1  calc ← s0\n"
+                 "       s2  calc ← s0\n"
+                 "       s3  calc ← s0\n"
+                 "       s4  calc ← s0\n"
+                 "       s5  calc ← s0\n"
+                 "       s6  calc ← s0\n"
+                 "       s7  calc ← s0\n"
+                 "       s8  calc ← s0\n"
+                 "       s9  calc ← s0\n"
+                 "       s10 calc ← s0\n");
 }
 
 /* ---- the property: what is drawn is the plan ---- */

@@ -175,6 +175,19 @@ static void hints_for_verbs_of_other_tools_name_verbs_that_exist(void **state)
     }
 }
 
+static void options_of_other_tools_are_hinted_at_for_their_verb_alone(void **state)
+{
+    (void)state;
+    assert_non_null(strstr(usage_foreign_option("status", "-f"), "--watch"));
+    assert_non_null(strstr(usage_foreign_option("run", "-d"), "--detach"));
+    assert_null(usage_foreign_option("run", "follow"));
+    assert_null(usage_foreign_option("status", "-d"));
+    assert_null(usage_foreign_option(NULL, "-d"));
+    assert_non_null(strstr(usage_foreign_option("run", "format"), "-o json"));
+    assert_non_null(strstr(usage_foreign_option(NULL, "format"), "-o json"));
+    assert_null(usage_foreign_option("run", "nothing"));
+}
+
 static void add_word(struct str word, void *self)
 {
     struct buf *words = self;
@@ -220,6 +233,7 @@ int main(void)
         cmocka_unit_test(the_table_fits_what_reads_it),
         cmocka_unit_test(global_options_stand_before_the_verb_or_after_it),
         cmocka_unit_test(words_of_a_row_say_what_an_argument_is),
+        cmocka_unit_test(options_of_other_tools_are_hinted_at_for_their_verb_alone),
         cmocka_unit_test(hints_for_verbs_of_other_tools_name_verbs_that_exist),
         cmocka_unit_test(a_letter_means_the_long_option_of_its_verb),
     };
