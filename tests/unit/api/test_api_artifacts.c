@@ -119,6 +119,12 @@ static void a_file_that_is_stored_is_fetched_by_the_step_that_is_given_it(void *
     house_refused(h, "NOT_FOUND", "No state found", "artifact.read",
                   "'uri':'file://%s/0190F3C2-7A1B-7C3D-9E4F-0123456789AB/a@1.1@g'", root);
     house_refused(h, "UNAUTHORIZED", "", "artifact.read", "'uri':'file:///etc/passwd'");
+    house_says(h, house_ok(h, "plan.result", "'planId':'%s','stepId':'a'", id),
+               house_text(h,
+                          "artifacts.#=1; artifacts.0.stepId=a; artifacts.0.name=g; "
+                          "artifacts.0.uri=%s; artifacts.0.bytes=5; artifacts.0.sha256=" HELLO_SUM,
+                          uri));
+    house_says(h, house_ok(h, "plan.result", "'planId':'%s'", id), "artifacts.#=1");
     (void)house_as(h, "submitter");
     house_refused(h, "NOT_FOUND", "No state found", "artifact.read", "'uri':'%s'", uri);
     (void)house_as(h, NULL);
