@@ -250,6 +250,27 @@ static void a_schedule_is_imported_and_is_there_at_once(void **state)
     }
 }
 
+static void a_session_is_exported_with_its_turns(void **state)
+{
+    struct world w;
+    char *lines;
+
+    (void)state;
+    open_world(&w);
+    (void)house_ok(w.h, "session.say", "'sessionId':'s','text':'status','clientKey':'k'");
+    lines = strdup(exported(w.h, ""));
+    assert_non_null(lines);
+    assert_int_equal(count(lines, "\"kind\":\"session\""), 1);
+    assert_int_equal(count(lines, "\"kind\":\"message\""), 2);
+    assert_int_equal(count(lines, "\"kind\":\"turn\""), 1); /* who sends it again gets its answer */
+    close_world(&w);
+    open_world(&w);
+    house_says(w.h, import(w.h, lines, 0), "ok=true; result=done");
+    assert_string_equal(exported(w.h, ""), lines);
+    close_world(&w);
+    free(lines);
+}
+
 static void an_export_is_refused_by_what_it_asks_for(void **state)
 {
     struct world w;
@@ -339,6 +360,7 @@ int main(void)
         cmocka_unit_test(pruning_goes_on_where_it_stopped),
         cmocka_unit_test(a_plan_is_exported_and_imported),
         cmocka_unit_test(a_schedule_is_imported_and_is_there_at_once),
+        cmocka_unit_test(a_session_is_exported_with_its_turns),
         cmocka_unit_test(an_export_is_refused_by_what_it_asks_for),
         cmocka_unit_test(a_copy_is_made_while_it_runs),
         cmocka_unit_test(the_journal_is_checked_in_parts),

@@ -14,6 +14,17 @@
 
 enum { PATH = 256, FILE_BYTES = 1024 * 1024 };
 
+/* The linker puts it in the place of fdatasync. */
+int __real_fdatasync(int fd);
+int __wrap_fdatasync(int fd);
+static uint32_t syncs;
+
+int __wrap_fdatasync(int fd)
+{
+    syncs++;
+    return __real_fdatasync(fd);
+}
+
 static char state[PATH / 2];
 
 static int open_state(void **unused)
@@ -290,6 +301,7 @@ static void so_many_files_put_aside_stay_the_newest_ones(void **unused)
 
 static void an_audit_that_cannot_be_opened_is_none(void **unused)
 {
+    static char longest[4200];
     struct audit *a = NULL;
     struct bt_error err;
     char path[PATH];
@@ -302,7 +314,32 @@ static void an_audit_that_cannot_be_opened_is_none(void **unused)
     (void)fclose(f);
     assert_int_equal(audit_open(state, 1700000000000, &a, &err), BT_IO);
     assert_null(a);
+    (void)snprintf(path, sizeof path, "%s/none", state);
+    assert_int_equal(audit_open(path, 1700000000000, &a, &err), BT_IO);
+    assert_non_null(strstr(err.msg, "cannot make"));
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = 0;
+    assert_int_equal(audit_open(longest, 1700000000000, &a, &err), BT_INVALID);
+    assert_null(a);
     audit_sync(a, 1000, 1700000000000); /* none takes everything */
+    audit_close(a);
+}
+
+static void a_line_is_synced_once(void **unused)
+{
+    const struct audit_entry decision = refusal(AUDIT_DECISION);
+    struct audit *a = opened();
+
+    (void)unused;
+    syncs = 0;
+    audit_sync(a, 1000, 1700000000000); /* there is nothing new */
+    assert_int_equal(syncs, 0);
+    audit_add(a, 1000, 1700000000000, &decision);
+    assert_int_equal(syncs, 0);
+    audit_sync(a, 1000, 1700000000000);
+    assert_int_equal(syncs, 1);
+    audit_sync(a, 1000, 1700000000000);
+    assert_int_equal(syncs, 1);
     audit_close(a);
 }
 
@@ -318,6 +355,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_has_a_name),
+        cmocka_unit_test_setup_teardown(a_line_is_synced_once, open_state, remove_state),
         cmocka_unit_test_setup_teardown(a_file_is_put_aside_when_it_is_full, open_state,
                                         remove_state),
         cmocka_unit_test_setup_teardown(files_put_aside_stay_for_their_days_and_others_for_ever,
