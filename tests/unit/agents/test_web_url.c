@@ -66,6 +66,7 @@ static void what_is_no_plain_address_is_refused(void **state)
 
 static void plain_http_goes_to_this_machine_alone(void **state)
 {
+    char long_host[1024];
     struct web_policy policy = {.hosts = HOSTS};
     static const char *const local[] = {"127.0.0.1:80", "localhost:80", "plain.example", NULL};
 
@@ -76,6 +77,9 @@ static void plain_http_goes_to_this_machine_alone(void **state)
     goes(&policy, "http://127.0.0.1/", NULL);
     goes(&policy, "http://localhost/", NULL);
     goes(&policy, "http://plain.example/", "http only to this machine");
+    (void)snprintf(long_host, sizeof long_host, "http://127.%0900d/",
+                   1); /* no host of this machine */
+    goes(&policy, long_host, "");
     policy.allow_http = true;
     goes(&policy, "http://plain.example/", NULL);
 }
