@@ -437,6 +437,8 @@ static void a_connection_that_has_ended_leaves_its_place(void **state)
     assert_int_equal(charge(s, &a, 7, 1, NOW, &q), BT_OK);
     assert_int_equal(charge(s, &b, 8, 1, NOW, &q), BT_BUSY);
     assert_int_equal(q.quota, QUOTA_CONNECTIONS);
+    assert_int_equal(q.limit, 1);
+    assert_int_equal(q.after, SESSIONS_FULL_MS); /* soon: it may have ended */
     assert_int_equal(charge(s, &a, 7, 1, NOW, &q), BT_OK);
     closed_pipe = 7;
     assert_int_equal(charge(s, &b, 8, 1, NOW, &q), BT_OK);

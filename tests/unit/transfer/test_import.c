@@ -326,6 +326,40 @@ static void a_session_that_is_here_gets_what_it_lacks(void **state)
     assert_int_equal(s.updated_wall, 9);
 }
 
+static void a_session_goes_out_with_all_its_numbers(void **state)
+{
+    static const char *const members[] = {"'createdMs':11", "'updatedMs':22",      "'messages':1",
+                                          "'summarized':1", "'agentCalls':33",     "'toolCalls':44",
+                                          "'owner':'ann'",  "'summary':'aGVsbG8='"};
+    const struct transfer_want want = {.one = false};
+    struct world *w = *state;
+    char cursor[TRANSFER_CURSOR_MAX] = "";
+    struct buf lines;
+
+    assert_string_equal(
+        take(w,
+             "{'kind':'session','sessionId':'s','messages':1,'createdMs':11,'updatedMs':22,"
+             "'summarized':1,'agentCalls':33,'toolCalls':44,'owner':'ann','summary':'aGVsbG8='}"
+             "\n" MESSAGE SESSION_END,
+             0),
+        "ok done");
+    buf_init(&lines, TRANSFER_SLICE_MAX);
+    for (int i = 0; i < 10 && (i == 0 || cursor[0] != 0); i++) {
+        assert_int_equal(transfer_export(w->j, NULL, &want, cursor, &lines, &w->err), BT_OK);
+    }
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        char text[64];
+        (void)snprintf(text, sizeof text, "%s", members[i]);
+        for (char *at = text; (at = strchr(at, '\'')) != NULL;) {
+            *at = '"';
+        }
+        if (strstr(buf_cstr(&lines), text) == NULL) {
+            fail_msg("%s is not in %s", text, buf_cstr(&lines));
+        }
+    }
+    buf_done(&lines);
+}
+
 static void a_schedule_comes_paused_and_one_that_is_here_stays(void **state)
 {
     struct journal_schedule row;
@@ -337,6 +371,22 @@ static void a_schedule_comes_paused_and_one_that_is_here_stays(void **state)
     assert_non_null(memmem(row.state.ptr, row.state.len, "paused", 6));
     assert_string_equal(take(w, SCHEDULE SCHEDULE_DOCUMENT END, 0), "ok exists");
     assert_string_equal(transfer_schedule(w->t), "");
+    assert_string_equal(
+        take(w,
+             "{'kind':'schedule','documentBytes':1,'rule':'gA==','name':"
+             "'1234567890123456789012345678901234567890123456789012345678901234','owner':"
+             "'1234567890123456789012345678901234567890123456789012345678901234'}"
+             "\n" SCHEDULE_DOCUMENT END,
+             0),
+        "ok done");
+    is_refused(w,
+               "{'kind':'schedule','documentBytes':1,'rule':'gA==','name':'o','owner':"
+               "'12345678901234567890123456789012345678901234567890123456789012345'}\n",
+               "name, owner");
+    is_refused(w,
+               "{'kind':'schedule','documentBytes':1,'rule':'gA==','name':"
+               "'12345678901234567890123456789012345678901234567890123456789012345'}\n",
+               "name, owner");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -353,6 +403,7 @@ int main(void)
         TEST(lines_after_the_end_are_refused_and_the_end_is_not_taken),
         TEST(a_result_comes_in_parts),
         TEST(a_session_that_is_here_gets_what_it_lacks),
+        TEST(a_session_goes_out_with_all_its_numbers),
         TEST(a_schedule_comes_paused_and_one_that_is_here_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,9 +145,35 @@ static void damaged_files_are_refused_or_answer(void **state)
     }
 }
 
+static void a_stamp_has_milliseconds_and_no_more(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t ms;
+    } cases[] = {{"1970-01-01T00:00:00.05Z", 50},    {"1970-01-01T00:00:00.009Z", 9},
+                 {"1970-01-01T00:00:00.9Z", 900},    {"1970-01-01T00:00:00.1009Z", 100},
+                 {"1970-01-01T00:00:00.000Z", 0},    {"1970-01-01T00:00:01.999999Z", 1999},
+                 {"1970-01-01T23:59:59Z", 86399000}, {"1970-01-01T00:01Z", 60000}};
+    static const char *const bad[] = {"1970-01-01T00:00:00.Z", "1970-01-01T24:00:00Z",
+                                      "1970-01-01T00:60:00Z", "1970-01-01T00:00:60Z",
+                                      "1970-01-01T00Z"};
+    struct bt_error err;
+    msec at = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(stamp_read(str_from(cases[i].text), &ZONE_UTC, &at, &err), BT_OK);
+        assert_true(at == cases[i].ms);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(stamp_read(str_from(bad[i]), &ZONE_UTC, &at, &err), BT_INVALID);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stamp_has_milliseconds_and_no_more),
         cmocka_unit_test(rules_of_all_forms_are_understood),
         cmocka_unit_test(rules_that_are_none_are_refused),
         cmocka_unit_test(damaged_files_are_refused_or_answer),
