@@ -1,7 +1,9 @@
 /* Requests about schedules: each works, is refused, and is somebody's. The house begins at
  * 2023-11-14T22:13:20Z. */
+#include <stdio.h>
 #include <string.h>
 
+#include "supervisor/schedule/schedules.h"
 #include "tests/support/house/house.h"
 
 #define STEP(id, more)                                                                             \
@@ -97,6 +99,43 @@ static void a_schedule_is_refused_by_what_is_wrong_with_it(void **state)
                          "'agentId':'nobody','skill':'do','task':'t'}]}"),
                "error.details.problems.#=*; error.class=VALIDATION_ERROR");
     house_says(h, house_ok(h, "schedule.list", " "), "schedules.#=0");
+    house_close(h);
+}
+
+/* The house begins at 22:13:20. */
+static void times_and_windows_have_their_least(void **state)
+{
+    static const struct {
+        const char *more, *says; /* says NULL: it is taken */
+    } cases[] = {
+        {"'everyMs':999", "everyMs: 999 is too short"},
+        {"'everyMs':1000", NULL},
+        {"'cron':'@daily','catchUpMs':9999", "catchUpMs: 9999 is too short"},
+        {"'cron':'@daily','catchUpMs':10000", NULL},
+        {"'at':'2023-11-14T22:13:20Z'", "has passed"},
+        {"'at':'2023-11-14T22:13:20.001Z'", NULL},
+        {"'at':'2023-11-14T22:13:21Z','endAt':'2023-11-14T22:13:20.999Z'", "endAt: no time of"},
+        {"'cron':'@daily','endAt':'2023-11-14T23:59:59.999Z'", "endAt: no time of"},
+        {"'cron':'@daily','endAt':'2023-11-15T00:00:00Z'", NULL},
+        {"'everyMs':60000,'jitterMs':60000", "jitterMs: 60000 is not shorter"},
+        {"'everyMs':60000,'jitterMs':59999", NULL},
+        {"'cron':'@daily','endAt':'x'", "endAt"},
+        {"'at':'x'", "at"},
+        {"'cron':'@daily','everyMs':60000,'at':'2024-01-01'", "all three"},
+        {"'everyMs':60000,'at':'2024-01-01'", "two of them"},
+        {"'overlap':'skip'", "got none"},
+    };
+    struct house *h = house_with_calc();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (cases[i].says != NULL) {
+            house_refused(h, "INVALID", cases[i].says, "schedule.put", "'name':'s%zu',%s," PLAN, i,
+                          cases[i].more);
+        } else {
+            (void)house_ok(h, "schedule.put", "'name':'s%zu',%s," PLAN, i, cases[i].more);
+        }
+    }
     house_close(h);
 }
 
@@ -293,6 +332,35 @@ static void after_a_restart_only_its_own_plans_are_open(void **state)
     house_close(h);
 }
 
+static void the_configuration_and_clients_leave_each_others_schedules_alone(void **state)
+{
+    static const char body[] =
+        "{\"name\":\"%s\",\"cron\":\"@daily\",\"plan\":{\"goal\":\"tick\",\"steps\":"
+        "[{\"stepId\":\"a\",\"agentId\":\"calc\",\"skill\":\"do\",\"task\":\"t\"}]}}";
+    struct house *h = house_with_calc();
+    char mine[512];
+    char theirs[512];
+    const struct schedule_declared list[] = {{"ours", mine}, {"theirs", theirs}};
+    struct bt_error err;
+
+    (void)state;
+    (void)snprintf(mine, sizeof mine, body, "ours");
+    (void)snprintf(theirs, sizeof theirs, body, "theirs");
+    (void)house_ok(h, "schedule.put", "'name':'theirs','everyMs':60000," PLAN);
+    assert_int_equal(schedules_declare(h->schedules, list, 2, &err), BT_OK);
+    house_cycle(h);
+    house_says(h, house_ok(h, "schedule.get", "'name':'ours'"), "schedule.cron=@daily");
+    house_says(h, house_ok(h, "schedule.get", "'name':'theirs'"), "schedule.everyMs=60000");
+    house_refused(h, "CONFLICT", "the configuration declares", "schedule.put",
+                  "'name':'ours','everyMs':60000," PLAN);
+    house_says(h, house_ok(h, "schedule.list", " "), "schedules.#=2; refused.#=1");
+    (void)house_ok(h, "schedule.trigger", "'name':'ours'");
+    assert_int_equal(schedules_declare(h->schedules, NULL, 0, &err), BT_OK);
+    house_cycle(h);
+    house_says(h, house_ok(h, "schedule.list", " "), "schedules.#=1; schedules.0.name=theirs");
+    house_close(h);
+}
+
 static void a_full_disk_takes_no_schedule(void **state)
 {
     struct house *h = house_with_calc();
@@ -315,6 +383,7 @@ int main(void)
         cmocka_unit_test(a_schedule_is_put_shown_and_fires),
         cmocka_unit_test(the_same_again_changes_nothing_and_another_replaces),
         cmocka_unit_test(a_schedule_is_refused_by_what_is_wrong_with_it),
+        cmocka_unit_test(times_and_windows_have_their_least),
         cmocka_unit_test(orders_need_a_schedule),
         cmocka_unit_test(a_paused_schedule_does_not_fire),
         cmocka_unit_test(a_trigger_makes_one_plan_at_once),
@@ -324,6 +393,7 @@ int main(void)
         cmocka_unit_test(a_schedule_is_somebodys),
         cmocka_unit_test(schedules_go_on_after_a_restart),
         cmocka_unit_test(after_a_restart_only_its_own_plans_are_open),
+        cmocka_unit_test(the_configuration_and_clients_leave_each_others_schedules_alone),
         cmocka_unit_test(a_full_disk_takes_no_schedule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
