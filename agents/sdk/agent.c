@@ -45,13 +45,8 @@ const char *bt_agent_setting_string(const struct bt_agent_init *init, const char
 
 double bt_agent_setting_number(const struct bt_agent_init *init, const char *path, double fallback)
 {
-    struct doc d = setting(init, path);
-    struct doc_head h;
+    const struct doc_head h = doc_head(setting(init, path));
 
-    if (d.ptr == NULL) {
-        return fallback;
-    }
-    h = doc_head(d);
     return h.kind == DOC_FLOAT  ? h.f
            : h.kind == DOC_INT  ? (double)h.i
            : h.kind == DOC_UINT ? (double)h.u
@@ -60,9 +55,9 @@ double bt_agent_setting_number(const struct bt_agent_init *init, const char *pat
 
 bool bt_agent_setting_bool(const struct bt_agent_init *init, const char *path, bool fallback)
 {
-    struct doc d = setting(init, path);
+    const struct doc_head h = doc_head(setting(init, path));
 
-    return d.ptr != NULL && doc_head(d).kind == DOC_BOOL ? doc_head(d).b : fallback;
+    return h.kind == DOC_BOOL ? h.b : fallback;
 }
 
 const char *bt_agent_secret(const struct bt_agent_init *init, const char *name)

@@ -91,6 +91,14 @@ void bt_step_reply_text(struct bt_step *s, const char *fmt, ...)
     free(text);
 }
 
+/* What the handler gave as JSON is none; or there is no memory for it, and another attempt may have
+ * some. */
+static void refuse_json(struct bt_step *s, const char *what, struct bt_error *err)
+{
+    (void)err_wrap(err, "%s", what);
+    reply_fail(&s->reply, err->code, reply_class_of(err->code), err->code == BT_NOMEM, err->msg);
+}
+
 void bt_step_reply_json(struct bt_step *s, const char *json, size_t len)
 {
     struct json_limits limits = {
@@ -102,8 +110,7 @@ void bt_step_reply_json(struct bt_step *s, const char *json, size_t len)
     buf_clear(&s->reply.data);
     code = json_to_doc((struct str){json, len}, &limits, &s->reply.data, &err);
     if (code != BT_OK && s->reply.data.bad != BT_LIMIT) {
-        (void)err_wrap(&err, "the handler's result");
-        reply_fail(&s->reply, err.code, CLASS_VALIDATION_ERROR, false, err.msg);
+        refuse_json(s, "the handler's result", &err);
     }
 }
 
@@ -143,8 +150,7 @@ void bt_step_reply_state_json(struct bt_step *s, const char *json, size_t len)
     set_outcome(s, REPLY_COMPLETED);
     buf_clear(&s->reply.state);
     if (json_to_doc((struct str){json, len}, NULL, &s->reply.state, &err) != BT_OK) {
-        (void)err_wrap(&err, "the handler's state");
-        reply_fail(&s->reply, err.code, CLASS_VALIDATION_ERROR, false, err.msg);
+        refuse_json(s, "the handler's state", &err);
     }
 }
 
@@ -221,8 +227,7 @@ void bt_step_need_input(struct bt_step *s, const char *schema_json, const char *
     buf_clear(&s->reply.schema);
     if (schema_json != NULL &&
         json_to_doc(str_from(schema_json), NULL, &s->reply.schema, &err) != BT_OK) {
-        (void)err_wrap(&err, "the schema of the needed input");
-        reply_fail(&s->reply, err.code, CLASS_VALIDATION_ERROR, false, err.msg);
+        refuse_json(s, "the schema of the needed input", &err);
     }
 }
 
@@ -282,8 +287,7 @@ void bt_step_call(struct bt_step *s, const char *calls_json, const char *note_js
         code = json_to_doc(str_from(note_json), NULL, &s->reply.data, &err);
     }
     if (code != BT_OK) {
-        (void)err_wrap(&err, "the calls of the handler");
-        reply_fail(&s->reply, err.code, CLASS_VALIDATION_ERROR, false, err.msg);
+        refuse_json(s, "the calls of the handler", &err);
     }
 }
 

@@ -40,13 +40,8 @@ const char *bt_step_param_string(struct bt_step *s, const char *path, const char
 
 double bt_step_param_number(struct bt_step *s, const char *path, double fallback)
 {
-    struct doc d = param(s, path);
-    struct doc_head h;
+    const struct doc_head h = doc_head(param(s, path));
 
-    if (d.ptr == NULL) {
-        return fallback;
-    }
-    h = doc_head(d);
     if (h.kind == DOC_FLOAT) {
         return h.f;
     }
@@ -58,9 +53,9 @@ double bt_step_param_number(struct bt_step *s, const char *path, double fallback
 
 bool bt_step_param_bool(struct bt_step *s, const char *path, bool fallback)
 {
-    struct doc d = param(s, path);
+    const struct doc_head h = doc_head(param(s, path));
 
-    return d.ptr != NULL && doc_head(d).kind == DOC_BOOL ? doc_head(d).b : fallback;
+    return h.kind == DOC_BOOL ? h.b : fallback;
 }
 
 bool bt_step_has_param(struct bt_step *s, const char *path)

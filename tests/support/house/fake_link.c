@@ -240,7 +240,8 @@ void fake_link_wakes(struct link *l)
 bool link_next(struct link *l, struct link_event *ret)
 {
     while (l->n > 0) {
-        *ret = l->inbox[l->first++];
+        *ret = l->inbox[l->first];
+        l->inbox[l->first++].msg = NULL; /* one that the receiver loses is a leak */
         l->n--;
         if (l->n == 0) {
             l->first = 0;

@@ -3,11 +3,13 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agents/sdk/confine.h"
@@ -190,6 +192,21 @@ static void the_kernel_follows_a_link_that_stays_and_the_walk_follows_none(void 
     confine_done(&c);
     assert_int_equal(unlink(at("one/link")), 0);
     assert_int_equal(unlink(at("one/loop")), 0);
+}
+
+static void the_walk_is_for_kernels_without_the_call(void **state)
+{
+    const struct open_how how = {.flags = O_PATH | O_CLOEXEC};
+    const int root = open(tree, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const long fd = syscall(SYS_openat2, root, ".", &how, sizeof how);
+
+    (void)state;
+    assert_int_equal(confine_needs_walk(root), fd < 0);
+    if (fd >= 0) {
+        assert_int_equal(close((int)fd), 0);
+    }
+    assert_int_equal(close(root), 0);
+    assert_false(confine_needs_walk(-1)); /* another error is no reason */
 }
 
 static void a_long_name_is_no_name(void **state)
@@ -512,6 +529,7 @@ static void a_mount_of_it_or_of_a_part_is_closed(void **state)
         bool yes;
     } cases[] = {{"state", "one/m-whole", true},
                  {"state/sub", "one/m-part", true},
+                 {"", "one/m-above", false},
                  {"two", "one/m-other", false}};
 
     (void)state;
@@ -571,6 +589,8 @@ static void no_look_leaves_a_descriptor_open(void **state)
     sixteen_levels_are_searched_and_what_is_below_counts_as_closed(state);
     only_the_state_directory_itself_is_its_root(state);
     a_name_in_the_state_directory_counts_but_for_one_subdirectory(state);
+    a_mount_of_it_or_of_a_part_is_closed(state);
+    a_setting_lists_directories_and_the_wrong_one_is_named(state);
     assert_int_equal(descriptors(), before);
 }
 
@@ -581,6 +601,7 @@ int main(void)
         cmocka_unit_test(a_refusal_of_the_first_root_is_the_answer),
         cmocka_unit_test(nothing_leads_out_of_a_root),
         cmocka_unit_test(the_kernel_follows_a_link_that_stays_and_the_walk_follows_none),
+        cmocka_unit_test(the_walk_is_for_kernels_without_the_call),
         cmocka_unit_test(a_long_name_is_no_name),
         cmocka_unit_test(a_path_has_no_control_character_and_4095_bytes_at_most),
         cmocka_unit_test(without_roots_nothing_is_there),

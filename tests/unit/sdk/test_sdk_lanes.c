@@ -325,6 +325,53 @@ static void a_request_without_a_place_is_answered_with_nothing(void **state)
     assert_int_not_equal(world_bytes(world_send(MSG_agent_ping, &ping)).len, 0);
 }
 
+/* ---- places that sessions with other shards share ---- */
+
+bool __wrap_shards_place_take(void);
+void __wrap_shards_place_put(void);
+static int places_taken;
+static bool no_place;
+
+bool __wrap_shards_place_take(void)
+{
+    places_taken += no_place ? 0 : 1;
+    return !no_place;
+}
+
+void __wrap_shards_place_put(void)
+{
+    places_taken--;
+}
+
+static void a_step_has_a_place_while_it_runs_and_no_other_request_keeps_one(void **state)
+{
+    struct msg_step_execute a = world_step("later", "p/1/a");
+    struct msg_step_execute b = world_step("later", "p/1/b");
+    struct msg_step_execute c = world_step("echo", "p/1/c");
+    struct msg_step_result got;
+
+    (void)state;
+    places_taken = 0;
+    (void)world_send(MSG_step_execute, &a);
+    assert_int_equal(places_taken, 1);
+    (void)world_send(MSG_step_execute, &a); /* the same attempt */
+    assert_int_equal(places_taken, 1);
+    (void)world_send(MSG_step_execute, &b);
+    assert_int_equal(places_taken, 2);
+    (void)world_send(MSG_step_execute, &c); /* more than the capacity */
+    assert_int_equal(places_taken, 2);
+    bt_step_done(world.later);
+    world_cycle();
+    assert_int_equal(places_taken, 1);
+    (void)world_send(MSG_step_execute, &c); /* done at once */
+    assert_int_equal(places_taken, 1);
+    no_place = true;
+    b.attempt = 2;
+    assert_int_equal(world_read(world_send(MSG_step_execute, &b), MSG_step_result, &got), BT_BUSY);
+    no_place = false;
+    assert_int_equal(places_taken, 1);
+}
+
 /* ---- proofs ---- */
 
 struct side {
@@ -497,6 +544,7 @@ int main(void)
         T(a_cancel_is_of_its_attempt_and_its_grace_is_counted),
         T(counters_tell_what_ran_how_long_and_the_last_error),
         T(a_request_without_a_place_is_answered_with_nothing),
+        T(a_step_has_a_place_while_it_runs_and_no_other_request_keeps_one),
         T(a_connection_that_was_proved_needs_no_key_and_no_other_one_is),
         T(a_proof_counts_once_for_its_lane_its_epoch_and_its_connection),
         T(a_proof_does_not_replace_the_epoch),

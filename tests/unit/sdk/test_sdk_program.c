@@ -378,7 +378,7 @@ static struct run runs(const struct bt_agent_def *def, const char *line, const c
     const int from = memfd_create("in", 0);
     pid_t pid;
 
-    (void)snprintf(text, sizeof text, "agent %s", line);
+    (void)snprintf(text, sizeof text, "mine %s", line);
     (void)strtok_r(text, " ", &save);
     for (char *at = strtok_r(NULL, " ", &save); at != NULL; at = strtok_r(NULL, " ", &save)) {
         argv[argc++] = at;
@@ -422,15 +422,15 @@ static void the_program_tells_what_it_is(void **state)
 
     (void)state;
     says(runs(&plain, "--help", ""), 0,
-         "agent: a Baton agent. Says it again\n\nUsage: agent [OPTION]...\nOptions:\n", "");
-    says(runs(&bare, "--help", ""), 0, "agent: a Baton agent\n", "");
-    says(runs(&plain, "--version", ""), 0, "agent 1.2 (baton " BATON_VERSION ")\n", "");
-    says(runs(&bare, "--version", ""), 0, "agent 0 (baton", "");
+         "mine: a Baton agent. Says it again\n\nUsage: mine [OPTION]...\nOptions:\n", "");
+    says(runs(&bare, "--help", ""), 0, "mine: a Baton agent\n", "");
+    says(runs(&plain, "--version", ""), 0, "mine 1.2 (baton " BATON_VERSION ")\n", "");
+    says(runs(&bare, "--version", ""), 0, "mine 0 (baton", "");
     says(runs(&plain, "--card", ""), 0, "\"agentId\":\"one\"", "");
     says(runs(&plain, "--card", ""), 0, "}\ndone nothing\n", "");
     says(runs(&plain, "--card --agent-id two", ""), 0, "\"agentId\":\"two\"", "");
     says(runs(&plain, "--card --agent-id .x", ""), 2, "", "agent id '.x'");
-    says(runs(&plain, "--what 1", ""), 2, "", "agent: unknown argument '--what'");
+    says(runs(&plain, "--what 1", ""), 2, "", "mine: unknown argument '--what'");
     assert_string_equal(runs(&plain, "--help", "").err, "");
 }
 
@@ -441,9 +441,9 @@ static void one_step_runs_from_the_input_and_its_outcome_is_the_status(void **st
          "\"outcome\":\"completed\",\"result\":{\"text\":\"hi \"}}\ndone nothing\n", "");
     says(runs(&plain, "--once no", "{}"), 1, "\"class\":\"TIMEOUT\"", "");
     says(runs(&plain, "--once what", "{}"), 2, "",
-         "agent: --once what: this agent has no such skill; see --card");
-    says(runs(&plain, "--once echo", "{"), 2, "", "agent: ");
-    says(runs(&plain, "--once echo", "[]"), 2, "", "agent: ");
+         "mine: --once what: this agent has no such skill; see --card");
+    says(runs(&plain, "--once echo", "{"), 2, "", "mine: ");
+    says(runs(&plain, "--once echo", "[]"), 2, "", "mine: ");
 }
 
 static void settings_are_read_by_their_kind_or_fall_back(void **state)
@@ -528,7 +528,8 @@ static void an_agent_without_skills_does_not_run(void **state)
     const struct bt_agent_def nameless = {.skills = skills, .skill_count = 1};
 
     (void)state;
-    says(runs(&def, "--card", ""), 2, "", "the agent 'one' has no skills");
+    says(runs(&def, "--card", ""), 2, "", "mine: the agent 'one' has no skills");
+    says(runs(&def, "", ""), 2, "", "mine: the agent 'one' has no skills");
     says(runs(&nameless, "--card", ""), 2, "", "give --agent-id ID");
     says(runs(&nameless, "--card --agent-id x", ""), 0, "\"agentId\":\"x\"", "");
 }

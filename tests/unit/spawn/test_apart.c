@@ -70,9 +70,9 @@ static void each_entry_has_its_meaning(void **state)
 
 static void what_is_not_known_is_named(void **state)
 {
-    static const char *const bad[] = {"other=1", "paths",          "pathsx=1",      "network=some",
-                                      "network=", "seccomp=strict", "user=1",        "user=1:",
-                                      "user=1:2x", "user=x:2",      "user=1:4294967295", ""};
+    static const char *const bad[] = {
+        "other=1", "paths",   "pathsx=1",  "network=some", "network=",          "seccomp=strict",
+        "user=1",  "user=1:", "user=1:2x", "user=x:2",     "user=1:4294967295", ""};
 
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -107,8 +107,7 @@ static void a_user_has_a_group_and_only_root_takes_another_one(void **state)
 /* What the program answers to a call; the jumps and the sums of linux/filter.h that it uses. */
 static uint32_t asks(uint32_t arch, uint32_t nr, uint64_t a0, uint64_t a1, uint64_t a2)
 {
-    const struct seccomp_data data = {
-        .nr = (int)nr, .arch = arch, .args = {a0, a1, a2, 0, 0, 0}};
+    const struct seccomp_data data = {.nr = (int)nr, .arch = arch, .args = {a0, a1, a2, 0, 0, 0}};
     uint32_t word = 0;
 
     for (size_t pc = 0; pc < apart.filter_n; pc++) {
@@ -178,11 +177,10 @@ static void every_filter_ends_who_calls_another_kernel(void **state)
 
 static void ways_around_the_limits_are_denied(void **state)
 {
-    static const long denied[] = {SYS_ptrace,      SYS_process_vm_readv, SYS_kcmp,
-                                  SYS_pidfd_getfd, SYS_bpf,              SYS_mount,
-                                  SYS_umount2,     SYS_unshare,          SYS_setns,
-                                  SYS_keyctl,      SYS_reboot,           SYS_vhangup,
-                                  SYS_syslog,      SYS_perf_event_open,  SYS_open_by_handle_at};
+    static const long denied[] = {
+        SYS_ptrace, SYS_process_vm_readv, SYS_kcmp,    SYS_pidfd_getfd,     SYS_bpf,
+        SYS_mount,  SYS_umount2,          SYS_unshare, SYS_setns,           SYS_keyctl,
+        SYS_reboot, SYS_vhangup,          SYS_syslog,  SYS_perf_event_open, SYS_open_by_handle_at};
     static const long allowed[] = {SYS_openat, SYS_write,  SYS_mmap, SYS_execve,
                                    SYS_exit,   SYS_socket, SYS_kill, SYS_futex};
 
