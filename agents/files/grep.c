@@ -72,7 +72,9 @@ static void show_before(struct search *s)
 
     for (uint32_t i = 0; i < r->n; i++) {
         uint32_t at = (r->next + r->size - r->n + i) % r->size;
-        if (r->number[at] > s->shown) {
+        if (r->line[at].bad != BT_OK) {
+            s->text.bad = r->line[at].bad; /* there was no memory for the line */
+        } else if (r->number[at] > s->shown) {
             show(s, r->number[at], '-', buf_str(&r->line[at]));
         }
     }

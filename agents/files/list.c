@@ -166,6 +166,9 @@ static void put_entry(const struct entry *e, struct buf *data, struct buf *text)
     buf_init(&name, (size_t)CONFINE_PATH_MAX * 3 + 3);
     (void)buf_add_repaired(&name, str_from(e->name));
     clock_iso(e->mtime, when);
+    if (name.bad != BT_OK) {
+        data->bad = name.bad; /* a name that is left out would be another one */
+    }
     doc_put_map(data, 4);
     files_put_text(data, "name", buf_str(&name));
     files_put_text(data, "type", str_from(type_name(e->mode)));

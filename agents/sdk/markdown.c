@@ -36,14 +36,8 @@ void markdown_end_paragraph(struct buf *out)
 
 static enum bt_code put_plain(const cJSON *value, struct buf *out, struct bt_error *err)
 {
-    char number[64];
-
-    if (cJSON_IsString(value)) {
-        buf_add_cstr(out, value->valuestring);
-        return BT_OK;
-    }
-    if (cJSON_IsNumber(value)) {
-        buf_add_cstr(out, table_text(value, number, sizeof number));
+    if (cJSON_IsString(value) || cJSON_IsNumber(value)) {
+        table_put_text(value, out);
         return BT_OK;
     }
     return cjson_to_json(value, out, err);

@@ -107,6 +107,9 @@ static void put_row(const struct table *t, int row, struct buf *text, struct buf
     for (int c = 0; c < t->n; c++) {
         buf_clear(text);
         table_put_text(table_cell(t, row, c), text);
+        if (text->bad != BT_OK) {
+            out->bad = text->bad;
+        }
         buf_add_byte(out, ' ');
         markdown_text(buf_str(text), out);
         buf_add_cstr(out, " |");
@@ -142,6 +145,9 @@ void table_to_markdown(const struct table *t, int max_rows, size_t max_bytes, co
     for (int r = 0; r < shown; r++) {
         buf_clear(&row);
         put_row(t, r, &text, &row);
+        if (row.bad == BT_NOMEM) {
+            out->bad = BT_NOMEM;
+        }
         if (row.bad == BT_LIMIT || out->len - start + row.len > max_bytes) {
             shown = r;
         } else {
