@@ -14,6 +14,7 @@
 
 #include "agents/sdk/confine.h"
 #include "agents/sdk/guard.h"
+#include "tests/support/tree.h"
 
 enum { PATH = 700 };
 
@@ -68,12 +69,9 @@ static int make(void **state)
 
 static int drop(void **state)
 {
-    char command[128];
-
     (void)state;
     (void)unsetenv("BATON_STATE");
-    (void)snprintf(command, sizeof command, "rm -r %s", tree);
-    return system(command);
+    return tree_drop(tree);
 }
 
 /* One root, or `one` and `two`. */

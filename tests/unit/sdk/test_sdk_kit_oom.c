@@ -1,5 +1,5 @@
-/* The i-th allocation fails, for every i: a table, an input, a step or a reply says so, or is
- * whole. ASan reports leaks. */
+/* The i-th allocation fails, for every i: tables, inputs, steps and replies are whole, or it is an
+ * error. ASan reports leaks. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -129,7 +129,7 @@ static void a_loop_of_the_programs_own_keeps_its_signals(void **state)
     assert_false(sigismember(&mask, SIGTERM) || sigismember(&mask, SIGHUP));
 }
 
-/* What the end of the process tells: 'd' done() was called; its status. */
+/* Ends a process: 'd' when done() was called; its status. */
 static int leaves(bool runs, int *ret_status)
 {
     int ends[2];

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "protocol/base/log.h"
+#include "tests/support/tree.h"
 
 struct rig rig;
 
@@ -49,8 +50,6 @@ int rig_open(void **state)
 
 int rig_close(void **state)
 {
-    char command[128];
-
     (void)state;
     spawn_abandon(rig.s);
     if (rig.listener >= 0) {
@@ -59,8 +58,7 @@ int rig_close(void **state)
     if (rig.conn >= 0) {
         (void)close(rig.conn);
     }
-    (void)snprintf(command, sizeof command, "/bin/rm -r %s", rig.dir);
-    return system(command);
+    return tree_drop(rig.dir);
 }
 
 void rig_send(const struct packet *p)

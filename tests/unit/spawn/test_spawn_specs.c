@@ -11,7 +11,7 @@ enum { PID = 4711, START_BYTES_MAX = 60 * 1024 };
 static int set_up(void **state)
 {
     assert_int_equal(setenv("PATH", "/usr/bin", 1), 0);
-    assert_int_equal(setenv("HOME", "/root", 1), 0);
+    assert_int_equal(setenv("HOME", "/srv/me", 1), 0);
     assert_int_equal(unsetenv("LANG"), 0);
     assert_int_equal(setenv("SPAWN_TEST_OWN", "mine", 1), 0);
     return rig_open(state);
@@ -58,7 +58,7 @@ static void a_process_gets_what_its_spec_says_and_no_more(void **state)
     rig_started("calc#1");
     assert_string_equal(joined(rig.got.argv), "agent --x y z");
     (void)snprintf(want, sizeof want,
-                   "BATON_INSTANCE_ID=%s PATH=/opt/baton/bin:/usr/bin HOME=/root BATON_STATE=%s "
+                   "BATON_INSTANCE_ID=%s PATH=/opt/baton/bin:/usr/bin HOME=/srv/me BATON_STATE=%s "
                    "BATON_AGENT_ID=calc BATON_SETTINGS={\"a\":1} BATON_CAPACITY=4 BATON_SHARDS=3 "
                    "A=1 SPAWN_TEST_OWN=mine",
                    rig.instance, rig.dir);
@@ -86,7 +86,7 @@ static void what_a_spec_leaves_out_is_not_there(void **state)
     rig_set(specs, 2);
     rig_started("a#1");
     (void)snprintf(want, sizeof want,
-                   "BATON_INSTANCE_ID=%s PATH=/usr/bin:/bin HOME=/root LANG=C BATON_STATE=%s "
+                   "BATON_INSTANCE_ID=%s PATH=/usr/bin:/bin HOME=/srv/me LANG=C BATON_STATE=%s "
                    "BATON_AGENT_ID=agent",
                    rig.instance, rig.dir);
     assert_string_equal(joined(rig.got.env), want);
@@ -97,7 +97,7 @@ static void what_a_spec_leaves_out_is_not_there(void **state)
     rig_started("b#1");
     (void)snprintf(want, sizeof want,
                    "BATON_INSTANCE_ID=%s LANG=C BATON_STATE=%s BATON_AGENT_ID=agent PATH=/mine "
-                   "HOME=/root",
+                   "HOME=/srv/me",
                    rig.instance, rig.dir);
     assert_string_equal(joined(rig.got.env), want);
 }

@@ -15,6 +15,7 @@
 
 #include "protocol/base/log.h"
 #include "supervisor/spawn/spawner_internal.h"
+#include "tests/support/tree.h"
 
 #define ONE "01900000-0000-7000-8000-000000000001"
 #define TWO "01900000-0000-7000-8000-000000000002"
@@ -63,8 +64,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    char command[128];
-
     (void)state;
     for (uint32_t i = 0; i < s->children_n; i++) {
         if (s->children[i].pid > 0 && child_is_alive(&s->children[i]) && !s->children[i].reaped) {
@@ -80,8 +79,7 @@ static int tear_down(void **state)
     proc_done(&s->procs);
     buf_done(&s->out);
     free(s);
-    (void)snprintf(command, sizeof command, "/bin/rm -r %s", dir);
-    return system(command);
+    return tree_drop(dir);
 }
 
 static void sends(const struct packet *p)
