@@ -242,6 +242,9 @@ static void a_program_has_its_directory_and_that_of_its_file(void **unused)
     assert_true(makes(true, false, nothing, in_root("b/link")));
     assert_int_equal(rights_of(in_root("a")), READS);
     assert_int_equal(rights_of(in_root("b")), READS);
+    assert_true(makes(true, false, nothing, in_root("a/prog"))); /* by its own path */
+    assert_int_equal(rights_of(in_root("a")), READS);
+    assert_int_equal(rights_of(in_root("b")), 0);
     assert_true(makes(true, false, nothing, in_root("a/nobody"))); /* exec will say it */
     assert_int_equal(rights_of(in_root("a")), 0);
     assert_true(makes(true, false, nothing, "a/prog")); /* of a directory that is not known yet */

@@ -193,6 +193,20 @@ static void without_room_the_old_logs_go_and_the_loss_is_said(void **state)
 }
 
 /* Once a second, and each 50 ms while one grows by more than an eighth of its cap. */
+/* Somebody has removed it, or put something else in its place. */
+static void a_log_that_is_none_is_passed_by(void **state)
+{
+    (void)state;
+    child->log_seen = 7;
+    logs_look(s, 1);
+    assert_int_equal(child->log_seen, 7);
+    (void)mkdirat(s->state_dir, "log", 0700);
+    assert_int_equal(mkdirat(s->state_dir, "log/calc-1.log", 0700), 0);
+    logs_look(s, 1000000);
+    assert_int_equal(child->log_seen, 7);
+    assert_int_equal(unlinkat(s->state_dir, "log/calc-1.log", AT_REMOVEDIR), 0);
+}
+
 static void logs_are_looked_at_more_often_while_one_grows_fast(void **state)
 {
     (void)state;
@@ -222,6 +236,7 @@ int main(void)
         RULE(older_logs_make_room_and_the_oldest_goes),
         RULE(a_log_is_copied_where_the_kernel_cannot),
         RULE(without_room_the_old_logs_go_and_the_loss_is_said),
+        RULE(a_log_that_is_none_is_passed_by),
         RULE(logs_are_looked_at_more_often_while_one_grows_fast),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
