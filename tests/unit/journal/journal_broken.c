@@ -91,25 +91,9 @@ static enum bt_code put_plan(struct journal *j, struct bt_error *err)
     return journal_plan_add(j, &p, &ix, err);
 }
 
-static enum bt_code add_row(struct journal *j, uint64_t plan_seq, struct bt_error *err)
-{
-    static const uint64_t blobs[] = {1};
-    const struct journal_row row = {.seq = journal_next_seq(j),
-                                    .is_public = true,
-                                    .plan_ix = 1,
-                                    .plan_seq = plan_seq,
-                                    .type = STR_LIT("t"),
-                                    .topic = STR_LIT("t"),
-                                    .body = "b",
-                                    .body_len = 1,
-                                    .blobs = blobs,
-                                    .blobs_n = 1};
-    return journal_append(j, &row, err);
-}
-
 static enum bt_code put_row(struct journal *j, struct bt_error *err)
 {
-    return add_row(j, 3, err);
+    return journal_add_row(j, 3, err);
 }
 
 static enum bt_code put_message(struct journal *j, struct bt_error *err)
@@ -269,68 +253,6 @@ static const struct {
               {"gone_forget", forget}};
 enum { WRITES = sizeof writes / sizeof writes[0] };
 
-/* ---- a journal with something of everything ---- */
-
-static void fill(struct journal *j)
-{
-    struct journal_plan p = {.session_id = STR_LIT("s0"),
-                             .client_key = STR_LIT("key0"),
-                             .goal = STR_LIT("goal"),
-                             .doc = "document",
-                             .doc_len = 8,
-                             .created_wall = 1000,
-                             .status = STR_LIT("running"),
-                             .owner = STR_LIT("ann")};
-    const struct journal_agent a = {STR_LIT("n0"), 1000, STR_LIT("card")};
-    const struct journal_schedule s = {.name = STR_LIT("n0"), .rule = STR_LIT("r"),
-                                       .doc = STR_LIT("d")};
-    struct journal_turn t = {.turn_id = dump_turn_id(0),
-                             .session_id = STR_LIT("s0"),
-                             .client_key = STR_LIT("turn0"),
-                             .plan = dump_plan_id(0),
-                             .action = STR_LIT("plan")};
-    const struct journal_message m = {.role = STR_LIT("user"), .text = STR_LIT("hi"), .wall = 1000};
-    const struct journal_row late = {.is_public = true, .type = STR_LIT("t"), .topic = STR_LIT("t"),
-                                     .body = "z", .body_len = 1, .wall = 99000};
-    struct journal_row row;
-    struct bt_error err;
-    uint64_t ix;
-    uint64_t id;
-
-    for (uint64_t i = 0; i < 4; i++) {
-        p.plan_id = dump_plan_id(i);
-        p.job = i == 1 ? STR_LIT("planning") : STR_LIT("");
-        p.client_key = i == 0 ? STR_LIT("key0") : STR_LIT("");
-        assert_ok(journal_plan_add(j, &p, &ix, &err), err);
-        (void)add_event(j, ix, 1, "event");
-        add_internal(j, ix, "internal");
-    }
-    assert_ok(journal_blob_add(j, "named", 5, &id, &err), err);
-    assert_ok(add_row(j, 2, &err), err);
-    assert_ok(journal_blob_add(j, "not named", 9, &id, &err), err);
-    (void)add_event(j, 0, 0, "of no plan");
-    for (int i = 0; i < 3; i++) {
-        assert_ok(journal_message_add(j, i == 2 ? STR_LIT("s1") : STR_LIT("s0"), &m, &id, &err),
-                  err);
-    }
-    assert_ok(journal_turn_put(j, &t, &err), err);
-    assert_ok(journal_schedule_put(j, &s, &ix, &err), err);
-    assert_ok(journal_agent_put(j, &a, &err), err);
-    assert_ok(journal_start_put(j, STR_LIT("n0"), 0, 2000, &err), err);
-    assert_ok(journal_plan_status(j, 2, STR_LIT("completed"), 2000, &err), err);
-    assert_ok(journal_plan_status(j, 3, STR_LIT("failed"), 2500, &err), err);
-    assert_ok(journal_plan_status(j, 4, STR_LIT("failed"), 2600, &err), err);
-    commit(j);
-    assert_ok(journal_plan_delete(j, 3, STR_LIT("old"), 3000, &err), err);
-    assert_ok(do_sweep(j, &err), err);
-    commit(j);
-    assert_ok(journal_plan_delete(j, 4, STR_LIT("old"), 3500, &err), err); /* and not swept */
-    row = late;
-    row.seq = journal_next_seq(j);
-    assert_ok(journal_append(j, &row, &err), err);
-    commit(j);
-}
-
 static const char *dump_of(struct journal *j, struct buf *out, uint32_t *fails)
 {
     buf_init(out, DUMP_MAX);
@@ -379,7 +301,7 @@ static void a_journal_that_has_stopped_refuses_everything_and_says_why(void **st
     uint64_t one = 7;
     uint32_t n = 7;
 
-    fill(j);
+    journal_fill(j);
     (void)err_set(&why, BT_IO, "the disk is gone");
     journal_die(j, &why);
     for (size_t i = 0; i < WRITES; i++) {
@@ -456,7 +378,7 @@ static void what_an_implementation_does_not_have_changes_nothing(void **state)
     uint64_t one = 7;
     uint32_t n = 7;
 
-    fill(j);
+    journal_fill(j);
     less.keep = less.hold = NULL;
     less.scrub = NULL;
     less.plan_heirs = NULL;
@@ -592,7 +514,7 @@ static void a_reading_that_stops_half_way_is_an_error_and_the_next_one_is_right(
     uint32_t fails;
     bool stopped = true;
 
-    fill(f->j);
+    journal_fill(f->j);
     recent_clear(&f->j->recent);
     const char *all = dump_of(f->j, &sound, &fails);
     if (fails > 0) {
@@ -637,7 +559,7 @@ static void a_write_that_stops_half_way_takes_its_batch_back(void **state)
     struct buf sound;
     uint32_t fails;
 
-    fill(f->j);
+    journal_fill(f->j);
     fixture_reopen(f);
     (void)dump_of(f->j, &sound, &fails);
     for (size_t i = 0; i < WRITES; i++) {

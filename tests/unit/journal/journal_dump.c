@@ -417,3 +417,83 @@ void journal_dump(struct journal *j, bool whole, struct buf *out, uint32_t *fail
     dump_kept(&d);
     dump_rows(&d);
 }
+
+/* ---- a journal with something of everything ---- */
+
+enum bt_code journal_add_row(struct journal *j, uint64_t plan_seq, struct bt_error *err)
+{
+    static const uint64_t blobs[] = {1};
+    const struct journal_row row = {.seq = journal_next_seq(j),
+                                    .is_public = true,
+                                    .plan_ix = 1,
+                                    .plan_seq = plan_seq,
+                                    .type = STR_LIT("t"),
+                                    .topic = STR_LIT("t"),
+                                    .body = "b",
+                                    .body_len = 1,
+                                    .blobs = blobs,
+                                    .blobs_n = 1};
+    return journal_append(j, &row, err);
+}
+
+void journal_fill(struct journal *j)
+{
+    struct journal_plan p = {.session_id = STR_LIT("s0"),
+                             .client_key = STR_LIT("key0"),
+                             .goal = STR_LIT("goal"),
+                             .doc = "document",
+                             .doc_len = 8,
+                             .created_wall = 1000,
+                             .status = STR_LIT("running"),
+                             .owner = STR_LIT("ann")};
+    const struct journal_agent a = {STR_LIT("n0"), 1000, STR_LIT("card")};
+    const struct journal_schedule s = {.name = STR_LIT("n0"), .rule = STR_LIT("r"),
+                                       .doc = STR_LIT("d")};
+    struct journal_turn t = {.turn_id = dump_turn_id(0),
+                             .session_id = STR_LIT("s0"),
+                             .client_key = STR_LIT("turn0"),
+                             .plan = dump_plan_id(0),
+                             .action = STR_LIT("plan")};
+    const struct journal_message m = {.role = STR_LIT("user"), .text = STR_LIT("hi"), .wall = 1000};
+    const struct journal_row late = {.is_public = true, .type = STR_LIT("t"), .topic = STR_LIT("t"),
+                                     .body = "z", .body_len = 1, .wall = 99000};
+    struct journal_row row;
+    struct bt_error err;
+    uint64_t ix;
+    uint64_t id;
+
+    for (uint64_t i = 0; i < 4; i++) {
+        p.plan_id = dump_plan_id(i);
+        p.job = i == 1 ? STR_LIT("planning") : STR_LIT("");
+        p.client_key = i == 0 ? STR_LIT("key0") : STR_LIT("");
+        assert_ok(journal_plan_add(j, &p, &ix, &err), err);
+        (void)add_event(j, ix, 1, "event");
+        add_internal(j, ix, "internal");
+    }
+    assert_ok(journal_blob_add(j, "named", 5, &id, &err), err);
+    assert_ok(journal_add_row(j, 2, &err), err);
+    assert_ok(journal_blob_add(j, "not named", 9, &id, &err), err);
+    (void)add_event(j, 0, 0, "of no plan");
+    for (int i = 0; i < 3; i++) {
+        assert_ok(journal_message_add(j, i == 2 ? STR_LIT("s1") : STR_LIT("s0"), &m, &id, &err),
+                  err);
+    }
+    assert_ok(journal_turn_put(j, &t, &err), err);
+    assert_ok(journal_schedule_put(j, &s, &ix, &err), err);
+    assert_ok(journal_agent_put(j, &a, &err), err);
+    assert_ok(journal_start_put(j, STR_LIT("n0"), 0, 2000, &err), err);
+    assert_ok(journal_plan_status(j, 2, STR_LIT("completed"), 2000, &err), err);
+    assert_ok(journal_plan_status(j, 3, STR_LIT("failed"), 2500, &err), err);
+    assert_ok(journal_plan_status(j, 4, STR_LIT("failed"), 2600, &err), err);
+    commit(j);
+    assert_ok(journal_plan_delete(j, 3, STR_LIT("old"), 3000, &err), err);
+    for (bool more = true; more;) {
+        assert_ok(journal_sweep(j, 9, &more, &err), err);
+    }
+    commit(j);
+    assert_ok(journal_plan_delete(j, 4, STR_LIT("old"), 3500, &err), err); /* and not swept */
+    row = late;
+    row.seq = journal_next_seq(j);
+    assert_ok(journal_append(j, &row, &err), err);
+    commit(j);
+}

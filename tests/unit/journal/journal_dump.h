@@ -16,4 +16,7 @@ struct uuid dump_turn_id(uint64_t n);
  * plan names.
  */
 void journal_dump(struct journal *j, bool whole, struct buf *out, uint32_t *fails);
+/* A row of plan 1 that names blob 1; and a journal with something of everything, of fixed ids. */
+enum bt_code journal_add_row(struct journal *j, uint64_t plan_seq, struct bt_error *err);
+void journal_fill(struct journal *j);
 #endif
