@@ -218,6 +218,26 @@ static void a_step_without_a_body_has_no_kind_of_child(void **state)
     assert_true(how.goes_on);
 }
 
+static void a_child_plan_says_what_it_is_of(void **state)
+{
+    struct bench *b = *state;
+    struct child_of of = {.round = 9};
+    struct doc items = {(const uint8_t *)"", 1};
+
+    child_of_read((struct doc){NULL, 0}, &of, &items);
+    assert_int_equal(of.kind, CHILD_OF_NONE);
+    assert_int_equal(of.round, 0);
+    assert_null(items.ptr);
+    child_of_read(doc_of(b, "{'kind':'repeat','of':'P','step':3,'attempt':4,'round':5,'depth':2,"
+                            "'as':'row','previous':{'n':1},'items':[7,8]}"),
+                  &of, &items);
+    assert_int_equal(of.kind, CHILD_OF_LOOP);
+    assert_true(str_is(of.of, "P") && str_is(of.name, "row"));
+    assert_true(of.step == 3 && of.attempt == 4 && of.round == 5 && of.depth == 2);
+    assert_string_equal(json_of(b, of.previous), "{'n':1}");
+    assert_string_equal(json_of(b, items), "[7,8]");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +246,7 @@ int main(void)
         RULE(names_of_tools_have_at_most_64_letters_digits_and_marks),
         RULE(a_plan_is_inside_another_one_however_deep_and_never_inside_itself),
         RULE(a_step_without_a_body_has_no_kind_of_child),
+        RULE(a_child_plan_says_what_it_is_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
