@@ -5,6 +5,7 @@
 #include "supervisor/engine/access.h"
 #include "supervisor/engine/request.h"
 #include "supervisor/engine/schedule_key.h"
+#include "supervisor/journal/port.h"
 #include "tests/support/cmocka.h"
 #include "tests/unit/engine/engine_fixture.h"
 
@@ -106,6 +107,53 @@ static void a_foreign_plan_answers_as_an_unknown_one(void **state)
     engine_act_for(w.engine, &ann);
     assert_int_equal(request_plan_row(w.engine, str_from(id), &row, &err), BT_GONE);
     engine_act_for(w.engine, NULL);
+    engine_world_close(&w);
+}
+
+static enum bt_code session_code;
+
+static enum bt_code session_fails(struct journal *j, struct str id, struct journal_session *ret,
+                                  struct bt_error *err)
+{
+    (void)j;
+    (void)id;
+    (void)ret;
+    return err_set(err, session_code, "the session cannot be read");
+}
+
+/* A damaged one is nobody's to take, and harms no plan; any other failure is one. */
+static void a_session_that_cannot_be_read_is_known_and_has_the_owner_of_its_plans(void **state)
+{
+    const struct identity ann = sender("ann", ROLE_SUBMITTER);
+    char owner[LIMIT_ID_BYTES + 1];
+    char id[UUID_TEXT_LEN + 1];
+    struct journal_ops odd;
+    const struct journal_ops *all;
+    struct engine_world w;
+    struct bt_error err;
+    bool known;
+
+    (void)state;
+    engine_world_open(&w);
+    submit_as(&w, &ann, "s", id);
+    all = w.journal->ops;
+    odd = *all;
+    odd.session = session_fails;
+    w.journal->ops = &odd;
+    session_code = BT_IO;
+    assert_int_equal(access_session_owner(w.engine, STR_LIT("s"), &known, owner, &err), BT_OK);
+    assert_true(known);
+    assert_string_equal(owner, "ann");
+    assert_int_equal(access_session_owner(w.engine, STR_LIT("t"), &known, owner, &err), BT_OK);
+    assert_true(known);
+    assert_string_equal(owner, "");
+    session_code = BT_NOT_FOUND;
+    assert_int_equal(access_session_owner(w.engine, STR_LIT("t"), &known, owner, &err), BT_OK);
+    assert_false(known);
+    session_code = BT_NOMEM;
+    assert_int_equal(access_session_owner(w.engine, STR_LIT("s"), &known, owner, &err), BT_NOMEM);
+    assert_false(known);
+    w.journal->ops = all;
     engine_world_close(&w);
 }
 
@@ -274,6 +322,7 @@ int main(void)
         cmocka_unit_test(roles_do_what_the_table_says),
         cmocka_unit_test(plans_are_seen_and_changed_by_role_and_owner),
         cmocka_unit_test(a_foreign_plan_answers_as_an_unknown_one),
+        cmocka_unit_test(a_session_that_cannot_be_read_is_known_and_has_the_owner_of_its_plans),
         cmocka_unit_test(a_session_belongs_to_its_first_plan),
         cmocka_unit_test(a_submitter_names_its_own_sessions),
         cmocka_unit_test(who_sees_and_takes_a_session),

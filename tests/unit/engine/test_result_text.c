@@ -229,6 +229,87 @@ static void names_of_agents_do_not_enter_the_mark_when_they_are_not_plain(void *
     buf_done(&json);
 }
 
+/* Of letters, digits, "_", "-" and ".", at most 32. */
+static void names_of_members_enter_the_mark_when_they_are_plain(void **state)
+{
+    static const char *const plain[] = {"a", "z", "A", "Z", "0", "9", "_", "-", ".", "az-AZ_09."};
+    static const char *const others[] = {"`", "{", "@", "[", "/", ":", " ", "", "a b", "\xC3\xA9"};
+    char json[2000];
+    char want[100];
+
+    (void)state;
+    for (size_t i = 0; i < 20; i++) {
+        const char *name = i < 10 ? plain[i] : others[i - 10];
+        size_t at = (size_t)snprintf(json, sizeof json, "{\"%s\":[", name);
+        for (int k = 0; k < 300; k++) {
+            at += (size_t)snprintf(json + at, sizeof json - at, "%s1", k > 0 ? "," : "");
+        }
+        (void)snprintf(json + at, sizeof json - at, "]}");
+        (void)put(json, 300);
+        (void)snprintf(want, sizeof want, " items of %s", name);
+        assert_int_equal(strstr(cut.what, i < 10 ? want : " of ") != NULL, true);
+        assert_int_equal(strstr(cut.what, "items of ") != NULL, i < 10);
+    }
+}
+
+static void a_text_of_which_no_character_fits_is_left_out(void **state)
+{
+    (void)state;
+    assert_string_equal(put("[\"\xE2\x82\xAC\xE2\x82\xAC\"]", 6), "[]");
+    assert_string_equal(cut.what, "1 of 1 items");
+    assert_string_equal(put("\"\xE2\x82\xAC\xE2\x82\xAC\"", 4), "\xE2\x82\xAC");
+    assert_string_equal(put("\"\xE2\x82\xAC\xE2\x82\xAC\"", 2), "");
+    assert_string_equal(cut.what, "6 of 6 bytes");
+}
+
+static const char *files_after(const char *before, const char *json)
+{
+    struct buf doc;
+    struct buf out;
+    struct bt_error err;
+
+    buf_init(&doc, ROOM);
+    buf_init(&out, ROOM);
+    assert_int_equal(json_to_doc(str_from(json), NULL, &doc, &err), BT_OK);
+    buf_add_cstr(&out, before);
+    assert_int_equal(result_files_put(doc_from_buf(&doc), &out, &err), BT_OK);
+    (void)snprintf(shown, sizeof shown, "%.*s", (int)out.len,
+                   out.len > 0 ? (const char *)out.at : "");
+    buf_done(&doc);
+    buf_done(&out);
+    return shown;
+}
+
+static void files_of_a_result_are_named_on_lines_of_their_own(void **state)
+{
+    static const char two[] =
+        "{\"artifacts\":[{\"name\":\"a\",\"bytes\":3,\"mediaType\":\"text/plain\"},"
+        "{\"name\":\"url\",\"uri\":\"https://x\"},{\"name\":\"b\",\"bytes\":0},"
+        "{\"name\":\"c\",\"bytes\":\"many\"}]}";
+
+    (void)state;
+    assert_string_equal(files_after("", two),
+                        "[artifact a: 3 bytes, text/plain]\n[artifact b: 0 bytes]");
+    assert_string_equal(files_after("text", two),
+                        "text\n[artifact a: 3 bytes, text/plain]\n[artifact b: 0 bytes]");
+    assert_string_equal(files_after("text\n", two),
+                        "text\n[artifact a: 3 bytes, text/plain]\n[artifact b: 0 bytes]");
+    assert_string_equal(files_after("text", "{\"artifacts\":7}"), "text");
+    assert_string_equal(files_after("text", "{\"text\":\"x\"}"), "text");
+    assert_string_equal(files_after("text", "{\"artifacts\":[]}"), "text");
+}
+
+/* The text, else the data, else the artifacts that are no files. */
+static void a_result_has_one_part_that_is_its_text(void **state)
+{
+    (void)state;
+    assert_string_equal(put_part("artifacts", "[{\"uri\":\"https://x\"}]", 99),
+                        "[{\"uri\":\"https://x\"}]");
+    assert_string_equal(put_part("artifacts", "[{\"uri\":\"file:/x\",\"bytes\":3}]", 99),
+                        "[artifact : 3 bytes]");
+    assert_string_equal(put_part("other", "7", 99), "");
+}
+
 /* What stays of a list or a map is JSON, whatever the room. */
 static void every_cut_is_valid_json(void **state)
 {
@@ -263,6 +344,10 @@ int main(void)
         cmocka_unit_test(texts_within_data_are_cut_with_their_escapes),
         cmocka_unit_test(names_of_agents_do_not_enter_the_mark_when_they_are_not_plain),
         cmocka_unit_test(every_cut_is_valid_json),
+        cmocka_unit_test(names_of_members_enter_the_mark_when_they_are_plain),
+        cmocka_unit_test(a_text_of_which_no_character_fits_is_left_out),
+        cmocka_unit_test(files_of_a_result_are_named_on_lines_of_their_own),
+        cmocka_unit_test(a_result_has_one_part_that_is_its_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
