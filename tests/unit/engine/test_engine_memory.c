@@ -78,10 +78,10 @@ static void an_engine_without_memory_is_none_and_keeps_nothing(void **state)
 
     (void)state;
     assert_int_equal(memory_journal_open(&journal, &err), BT_OK);
-    assert_int_equal(link_new(256, &link, &err), BT_OK);
     for (long i = 0; failed && i < 100; i++) {
         struct engine *engine = (struct engine *)(void *)&err;
         const long before = pieces;
+        assert_int_equal(link_new(256, &link, &err), BT_OK);
         err.msg[0] = 0;
         successes_left = i;
         const enum bt_code code = engine_new(&opt, journal, link, &engine, &err);
@@ -97,11 +97,11 @@ static void an_engine_without_memory_is_none_and_keeps_nothing(void **state)
             assert_int_equal(code, BT_OK);
             engine_free(engine);
         }
+        link_free(link);
         assert_int_equal(pieces, before);
     }
     assert_false(failed);
     assert_true(failures >= 3);
-    link_free(link);
     journal_close(journal);
 }
 
