@@ -38,44 +38,65 @@ bool check_is_done(const struct checker *c, const struct problem_list *problems)
     return c->abort_code != BT_OK || problems == NULL || problems->n == problems->max;
 }
 
-enum { PATH_BYTES = 64 * 1024, PATH_MAX_BYTES = sizeof((struct schema_problem *)0)->path };
+enum { PATH_MAX_BYTES = sizeof((struct schema_problem *)0)->path };
 
-/* Recursion is bounded by SCHEMA_CHECK_DEPTH. format_path cuts a long path at its end and appends
- * "...". */
-static void write_path(const struct instance_path *p, struct buf *out)
+/* A path that is written; it needs no memory of its own, because its place decides whether a value
+ * is checked at all. */
+struct written {
+    char *at;
+    size_t n; /* bytes that it has, or would have */
+};
+
+static void put_char(struct written *w, char c)
 {
+    if (w->n < PATH_MAX_BYTES) {
+        w->at[w->n] = c;
+    }
+    w->n++;
+}
+
+static void put_text(struct written *w, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        put_char(w, *text);
+    }
+}
+
+/* Recursion is bounded by SCHEMA_CHECK_DEPTH. */
+static void write_path(const struct instance_path *p, struct written *w)
+{
+    char number[16];
+
     if (p == NULL) {
         return;
     }
-    write_path(p->parent, out);
+    write_path(p->parent, w);
+    put_char(w, '/');
     if (p->key == NULL) {
-        buf_printf(out, "/%u", p->ix);
+        (void)snprintf(number, sizeof number, "%u", p->ix);
+        put_text(w, number);
         return;
     }
-    buf_add_byte(out, '/');
     for (const char *at = p->key; *at != '\0'; at++) {
         if (*at == '~' || *at == '/') {
-            buf_add_cstr(out, *at == '~' ? "~0" : "~1");
+            put_text(w, *at == '~' ? "~0" : "~1");
         } else {
-            buf_add_byte(out, (uint8_t)*at);
+            put_char(w, *at);
         }
     }
 }
 
+/* A long path is cut at its end and has "..." there. */
 static void format_path(const struct instance_path *p, char ret[PATH_MAX_BYTES])
 {
-    struct buf path;
+    struct written w = {.at = ret};
 
-    buf_init(&path, PATH_BYTES);
-    write_path(p, &path);
-    if (buf_check(&path, NULL) != BT_OK) {
-        (void)snprintf(ret, PATH_MAX_BYTES, "...");
-    } else if (path.len >= PATH_MAX_BYTES) {
-        (void)snprintf(ret, PATH_MAX_BYTES, "%.*s...", PATH_MAX_BYTES - 4, buf_cstr(&path));
+    write_path(p, &w);
+    if (w.n >= PATH_MAX_BYTES) {
+        memcpy(ret + PATH_MAX_BYTES - 4, "...", 4);
     } else {
-        (void)snprintf(ret, PATH_MAX_BYTES, "%s", buf_cstr(&path));
+        ret[w.n] = '\0';
     }
-    buf_done(&path);
 }
 
 bool check_report(const struct check_target *a, const char *fmt, ...)
