@@ -156,6 +156,200 @@ static void a_full_buffer_is_told(void **state)
     buf_done(&out);
 }
 
+/* ---- words of a child plan ---- */
+
+struct words {
+    struct bench *b;
+    enum bt_code code;
+};
+
+static enum bt_code word_value(struct str word, struct doc *ret, void *self, struct bt_error *err)
+{
+    struct words *w = self;
+    if (w->code != BT_OK) {
+        return err_set(err, w->code, "the items cannot be read");
+    }
+    if (str_is(word, "item")) {
+        *ret = doc_of(w->b, "{'name':'n','deep':{'x':[7,8]},'nothing':null}");
+    } else if (str_is(word, "index")) {
+        *ret = doc_of(w->b, "3");
+    } else if (str_is(word, "previous")) {
+        *ret = doc_of(w->b, "{'text':'before','data':{'v':5}}");
+    } else if (str_is(word, "first")) {
+        *ret = doc_of(w->b, "null");
+    } else {
+        *ret = (struct doc){NULL, 0};
+    }
+    return BT_OK;
+}
+
+static enum bt_code none_resolves(struct str step_id, struct doc *ret, void *self,
+                                  struct bt_error *err)
+{
+    (void)ret;
+    (void)self;
+    return err_set(err, BT_NOT_FOUND, "step \"%.*s\" has no result", STR_ARG(step_id));
+}
+
+static const char *with_words(struct bench *b, const char *in, enum bt_code value_code,
+                              enum bt_code expected)
+{
+    static const struct str words[] = {{"item", 4}, {"index", 5}, {"previous", 8}};
+    struct words w = {b, value_code};
+    const struct expand_scope scope = {words, 3, word_value};
+    struct buf out;
+    const char *json = "";
+    buf_init(&out, 10000);
+    const enum bt_code code =
+        expand_params(doc_of(b, in), none_resolves, &scope, &w, &out, &b->err);
+    if (code != expected) {
+        fail_msg("%s: %s: %s", in, bt_code_name(code), b->err.msg);
+    }
+    json = code == BT_OK ? json_of(b, doc_from_buf(&out)) : b->err.msg;
+    buf_done(&out);
+    return json;
+}
+
+static void words_of_a_child_become_their_values(void **state)
+{
+    static const char *const rows[][2] = {
+        {"'{{item}}'", "{'name':'n','deep':{'x':[7,8]},'nothing':null}"},
+        {"'{{item.name}}'", "'n'"},
+        {"'{{item.deep.x.1}}'", "8"},
+        {"'{{item.nothing}}'", "null"},
+        {"'{{index}} of {{item.name}}'", "'3 of n'"},
+        {"'{{index}}'", "3"},
+        {"'{{previous}}'", "{'v':5}"},
+        {"'{{previous.v}}'", "5"},
+        {"'{{previous.text}}'", "'before'"},
+        {"'after {{previous}}'", "'after {\"v\":5}'"},
+        {"'{{items}} {{other}}'", "'{{items}} {{other}}'"},
+        {"['{{index}}',{'{{index}}':'{{index}}'}]", "[3,{'{{index}}':3}]"},
+    };
+    struct bench *b = *state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *json = with_words(b, rows[i][0], BT_OK, BT_OK);
+        const char *want = rows[i][1];
+        if (i == 9) {
+            assert_non_null(strstr(json, "after {"));
+        } else {
+            assert_string_equal(json, want);
+        }
+    }
+    assert_string_equal(with_words(b, "'{{item.gone}}'", BT_OK, BT_INVALID),
+                        "{{item.gone}}: item has no member \"gone\"");
+    assert_string_equal(with_words(b, "'{{index.x}}'", BT_OK, BT_INVALID),
+                        "{{index.x}}: index has no member \"x\"");
+    assert_string_equal(with_words(b, "'{{previous.gone}}'", BT_OK, BT_INVALID),
+                        "{{previous.gone}}: previous has no member \"gone\"");
+    assert_string_equal(with_words(b, "'{{item}}'", BT_IO, BT_IO),
+                        "{{item}}: the items cannot be read");
+    assert_string_equal(with_words(b, "'{{results.x}}'", BT_OK, BT_INVALID),
+                        "{{results.x}}: step \"x\" has no result");
+}
+
+static enum bt_code no_round(struct str word, struct doc *ret, void *self, struct bt_error *err)
+{
+    const struct doc *value = self;
+    (void)word;
+    (void)err;
+    *ret = *value;
+    return BT_OK;
+}
+
+static void the_first_round_has_nothing_before_it(void **state)
+{
+    static const struct str words[] = {{"previous", 8}};
+    const struct expand_scope scope = {words, 1, no_round};
+    struct bench *b = *state;
+    struct doc values[2] = {{NULL, 0}, {NULL, 0}};
+
+    values[1] = doc_of(b, "null");
+    for (int i = 0; i < 2; i++) {
+        static const char *const texts[] = {"'{{previous}}'", "'{{previous.v}}'"};
+        for (int k = 0; k < 2; k++) {
+            struct buf out;
+            buf_init(&out, 1000);
+            assert_int_equal(expand_params(doc_of(b, texts[k]), none_resolves, &scope, &values[i],
+                                           &out, &b->err),
+                             BT_OK);
+            assert_string_equal(json_of(b, doc_from_buf(&out)), "null");
+            buf_done(&out);
+        }
+    }
+}
+
+/* ---- artifacts ---- */
+
+static const struct {
+    const char *result, *path, *value; /* NULL: the words of the error */
+    const char *error;
+} artifacts[] = {
+    {"{'artifacts':[{'uri':'file:///tmp/a%20b','name':'f','bytes':3}]}", "artifact",
+     "'file:///tmp/a%20b'", NULL},
+    {"{'artifacts':[{'uri':'file:///tmp/a%20b','name':'f'}]}", "artifact.name", "'f'", NULL},
+    {"{'artifacts':[{'uri':'file:///tmp/a%20b','name':'f'}]}", "artifact.path", "'/tmp/a b'", NULL},
+    {"{'artifacts':[{'uri':'file:///tmp/a','name':'f'}]}", "artifact.uri", "'file:///tmp/a'", NULL},
+    {"{'artifacts':[{'uri':'https://x/y'}]}", "artifact.path", NULL, "has no member \"artifact.path\""},
+    {"{'artifacts':[{'name':'f'}]}", "artifact.path", NULL, "has no member \"artifact.path\""},
+    {"{'artifacts':[{'uri':'file:///a'}]}", "artifacts.0.uri", "'file:///a'", NULL},
+    {"{'artifacts':[{'uri':'file:///a'}]}", "artifactx", NULL, "has no member \"artifactx\""},
+    {"{'artifacts':[{'uri':'file:///a'}]}", "artifact.gone", NULL, "has no member \"artifact.gone\""},
+    {"{'artifacts':[]}", "artifact", NULL, "has no artifact; set artifact: true"},
+    {"{'text':'x'}", "artifact.path", NULL, "has no artifact; set artifact: true"},
+    {"{'text':'x'}", "artifac", NULL, "has no member \"artifac\""},
+    {"{'data':{'artifact':'mine'},'artifacts':[{'uri':'file:///a'}]}", "artifact", "'mine'", NULL},
+    {"{'data':null,'text':'t'}", "", "'t'", NULL},
+    {"{'data':null,'text':null}", "", "''", NULL},
+    {"{'data':7,'text':'t'}", "", "7", NULL},
+    {"{'data':7,'text':'t'}", "text", "'t'", NULL},
+    {"{'data':{'text':1},'text':'t'}", "text", "1", NULL},
+    {"{}", "", "''", NULL},
+};
+
+static enum bt_code one_result(struct str step_id, struct doc *ret, void *self,
+                               struct bt_error *err)
+{
+    const struct doc *result = self;
+    if (!str_is(step_id, "x")) {
+        return err_set(err, BT_NOT_FOUND, "no such step");
+    }
+    *ret = *result;
+    return BT_OK;
+}
+
+static void parts_of_a_result_are_found_and_files_by_their_path(void **state)
+{
+    struct bench *b = *state;
+
+    for (size_t i = 0; i < sizeof artifacts / sizeof artifacts[0]; i++) {
+        struct doc result = doc_of(b, artifacts[i].result);
+        char text[100];
+        (void)snprintf(text, sizeof text, "'{{results.x%s%s}}'",
+                       artifacts[i].path[0] != 0 ? "." : "", artifacts[i].path);
+        for (int again = 0; again < 2; again++) { /* the path's room is used again */
+            struct buf out;
+            char both[250];
+            buf_init(&out, 1000);
+            (void)snprintf(both, sizeof both, again == 0 ? "%s" : "[%s,%s]", text, text);
+            const enum bt_code code =
+                expand_params(doc_of(b, both), one_result, NULL, &result, &out, &b->err);
+            assert_int_equal(code, artifacts[i].error == NULL ? BT_OK : BT_INVALID);
+            if (code == BT_OK && again == 0) {
+                assert_string_equal(json_of(b, doc_from_buf(&out)), artifacts[i].value);
+            } else if (code == BT_OK) {
+                (void)snprintf(both, sizeof both, "[%s,%s]", artifacts[i].value,
+                               artifacts[i].value);
+                assert_string_equal(json_of(b, doc_from_buf(&out)), both);
+            } else {
+                assert_non_null(strstr(b->err.msg, artifacts[i].error));
+            }
+            buf_done(&out);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +361,9 @@ int main(void)
         RULE(what_cannot_be_resolved_names_template_and_step),
         RULE(other_failures_keep_their_code),
         RULE(what_would_be_too_deep_to_send_is_refused),
+        RULE(words_of_a_child_become_their_values),
+        RULE(the_first_round_has_nothing_before_it),
+        RULE(parts_of_a_result_are_found_and_files_by_their_path),
         RULE(a_full_buffer_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

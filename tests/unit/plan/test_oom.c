@@ -348,9 +348,10 @@ static void each_document_of_the_rules_is_read_as_with_memory_or_not_at_all(void
             const char *json = strncmp(line, "> plan {", 8) == 0   ? line + 7
                                : strncmp(line, "> lint {", 8) == 0 ? line + 7
                                                                    : NULL;
-            if (json == NULL || n++ % 3 != 0) { /* every third: each takes some hundred readings */
+            if (json == NULL) {
                 continue;
             }
+            n++;
             const struct doc doc = doc_of(b, json);
             struct trial t = {.b = b, .doc = doc};
             buf_init(&t.out, LIMIT_STEP_BYTES);
