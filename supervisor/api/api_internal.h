@@ -3,6 +3,7 @@
 #define API_INTERNAL_H
 
 #include "supervisor/api/api.h"
+#include "supervisor/api/long_read.h"
 #include "supervisor/artifacts/arriving.h"
 #include "supervisor/transfer/transfer.h"
 
@@ -13,16 +14,6 @@ enum {
     API_REGISTERED_MAX = ENGINE_CYCLE_EVENTS
 };
 
-/* Who gets the answer of a request that is not answered in the cycle of its turn. */
-struct asker {
-    uint64_t request; /* 0 = nobody */
-    enum wire_form form;
-    struct identity who;
-    struct seal seal;
-    char id[65];
-    enum msg_type answer;
-};
-
 struct parked_read {
     struct asker asker;
     msec deadline;
@@ -30,22 +21,6 @@ struct parked_read {
     uint32_t limit;
     uint64_t plan_ix;
     char types[512]; /* space separated, "" = all */
-};
-
-/* The turns in their order; see turns.c. */
-enum turn { TURN_NOW, TURN_SOON, TURN_LARGE, TURN_READ, TURN_SCAN, TURN_COUNT };
-
-/*
- * A request that goes on over cycles. One of each turn is under way at most, and those after it
- * wait. go_on works until about until_ns, and answers when it has all, or the journal has failed;
- * false: there is more to do. `done` frees the state.
- */
-struct long_read {
-    struct asker asker;
-    void *state;
-    enum turn turn; /* that it has: TURN_LARGE, TURN_READ or TURN_SCAN */
-    bool (*go_on)(struct engine *engine, struct request *rq, void *state, uint64_t until_ns);
-    void (*done)(void *state);
 };
 
 /* A request that waits for its turn. */
@@ -109,9 +84,6 @@ enum role api_role_of(enum msg_type type);
 /* The request, as far as an answer needs it; borrows from the asker. */
 struct request asker_request(const struct asker *a);
 struct asker asker_of(const struct request *rq);
-/* A handler's read, now and in the cycles to come. Takes over the state, which borrows nothing of
- * the request. */
-void api_read_on(struct engine *engine, struct request *rq, const struct long_read *read);
 /* Reads, checks and routes one request, in its turn. */
 void api_handle(struct engine *engine, uint64_t handle, struct str bytes);
 /* Where the uri is below the directory of artifacts; false after refusing. */

@@ -150,6 +150,27 @@ class Several(BatonTest):
 
 
 class Shards(Several):
+    def test_many_plans_at_once_go_each_to_the_shard_of_its_key(self):
+        server, (one, two) = self.fleet()
+        text = "".join(json.dumps(echo("x%d" % i)) + "\n" for i in range(150))
+        for node in (one, two):  # a second time, at the other node: the same plans
+            done = node.cli_any("run", "--plans", "-", "--key", "k", stdin=text)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            ids = done.stdout.split()
+            self.assertEqual([shard_of(i) for i in ids], [shard_of_key("k-%d" % n) for n in range(1, 151)])
+            if node is one:
+                first = ids
+        self.assertEqual(first, ids)
+        # who asks one shard for all: those of the others are MOVED, each by itself
+        keys = ["m%d" % i for i in range(16)]
+        for s in one.ask("fleet.map")["shards"]:
+            answers = one.ask_at(s["control"], "plans.submit", plans=[{"plan": echo("y"), "clientKey": k} for k in keys])["answers"]
+            for key, answer in zip(keys, answers):
+                if shard_of_key(key) == s["shard"]:
+                    self.assertEqual((answer["ok"], shard_of(answer["planId"])), (True, s["shard"]))
+                else:
+                    self.assertEqual((answer["error"]["code"], answer["error"]["details"]["shard"]), ("MOVED", shard_of_key(key)))
+
     def test_nodes_share_the_shards_and_each_answers_where_the_others_are(self):
         server, (one, two) = self.fleet()
         self.assertEqual(sorted(self.leaders()), ["one", "one", "two", "two"])

@@ -3,7 +3,8 @@
 
 #include "protocol/base/assert.h"
 #include "protocol/base/clock.h"
-#include "supervisor/api/api_internal.h"
+#include "supervisor/api/api.h"
+#include "supervisor/api/long_read.h"
 #include "supervisor/api/shards/shards.h"
 #include "supervisor/auth/sessions.h"
 #include "supervisor/engine/access.h"
@@ -105,7 +106,8 @@ static bool submit_next(struct engine *engine, const struct request *whole, stru
     if (doc_head(plan).kind != DOC_MAP) {
         request_refuse_text(engine, &one, BT_INVALID,
                             "expected a map with the fields of plan.submit");
-    } else if ((m->n - m->left == 1 || within_quotas(engine, whole, &one)) && shards_have(engine, &one)) {
+    } else if ((m->n - m->left == 1 || within_quotas(engine, whole, &one)) &&
+               shards_have(engine, &one)) {
         on_plan_submit(engine, &one);
     }
     msg_reader_done(&one.reader);

@@ -77,9 +77,9 @@ static void a_list_has_1_to_64_plans(void **state)
     house_refused(h, "INVALID", "expected a list of 1 to 64", "plans.submit", "'plans':{'a':1}");
     house_refused(h, "INVALID", "plans: ", "plans.submit", " ");
     house_refused(h, "LIMIT", "65 plans, at most 64", "plans.submit", "'plans':[%s]",
-                  list_of(h, 65, "a"));
+                  list_of(h, LIMIT_PLANS_AT_ONCE + 1, "a"));
     house_says(h, house_ok(h, "plan.list", " "), "plans.#=0");
-    house_says(h, house_ok(h, "plans.submit", "'plans':[%s]", list_of(h, 64, "b")),
+    house_says(h, house_ok(h, "plans.submit", "'plans':[%s]", list_of(h, LIMIT_PLANS_AT_ONCE, "b")),
                "answers.#=64; answers.63.ok=true");
     house_says(h, house_ok(h, "plans.submit", "'plans':[%s]", list_of(h, 64, "b")),
                "answers.#=64; answers.0.existing=true; answers.63.existing=true");

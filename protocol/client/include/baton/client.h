@@ -110,9 +110,8 @@ struct bt_submitted {
  * client_key gets one; what BT_TIMEOUT and BT_UNAVAILABLE leave open is repeated as by bt_submit,
  * and so may take several timeouts. A daemon that knows no such request gets them one by one.
  */
-BT_API BT_MUST_CHECK enum bt_code bt_submit_many(struct bt_client *c,
-                                                 const struct bt_submit *plans, size_t n,
-                                                 struct bt_submitted *results,
+BT_API BT_MUST_CHECK enum bt_code bt_submit_many(struct bt_client *c, const struct bt_submit *plans,
+                                                 size_t n, struct bt_submitted *results,
                                                  struct bt_error *err);
 /* Waits until the plan has ended. *ret_json is the answer of plan.result. timeout_ms 0 = for ever.
  * BT_TIMEOUT: the plan continues. */
