@@ -310,9 +310,34 @@ static void everything_is_read(struct house *h)
     (void)ask(h, "plan.prune", "'olderThanMs':0,'dryRun':true");
 }
 
+/* What the list was answered is true of each plan by itself. */
+static void several_plans_are_submitted_at_once(struct house *h)
+{
+    static const char list[] =
+        "'plans':[{'clientKey':'k','plan':{'steps':[{'stepId':'a','agentId':'calc','skill':'do',"
+        "'task':'one'}]}},{'plan':{'steps':[]}},{'clientKey':'l','goal':'do one thing'}]";
+
+    (void)joined(h, "calc");
+    for (int again = 0; again < 2; again++) {
+        const char *answer = ask(h, "plans.submit", list);
+        for (int i = 0; answer != NULL && i < 3; i++) {
+            const char *one = house_get(h, answer, house_text(h, "answers.%d", i));
+            const char *id = one != NULL ? house_get(h, one, "planId") : NULL;
+            if (id != NULL) {
+                acked("plan", id);
+            } else if (one == NULL || !is_typed(h, one)) {
+                (void)fprintf(stderr, "plan %d: %s\n", i, answer);
+                _exit(EXIT_SILENT);
+            }
+        }
+        end_if_dead(h);
+    }
+    work(h, "calc");
+}
+
 static void (*const scenarios[])(struct house *h) = {
     plans_run_and_are_read, people_decide_and_change, a_daemon_starts_again_and_a_person_talks,
-    everything_is_read};
+    everything_is_read, several_plans_are_submitted_at_once};
 
 /* ---- one run ---- */
 
