@@ -18,6 +18,7 @@ struct group {
     struct buf plans;
     uint32_t n;
     size_t at[LIMIT_PLANS_AT_ONCE]; /* their places in the caller's list */
+    struct bt_error silent;         /* why nobody answers there; BT_OK = somebody may */
 };
 
 struct many {
@@ -163,35 +164,70 @@ static enum bt_code ask_again(struct many *m, uint32_t shard, const struct buf *
     return code;
 }
 
-/* Sends what the group has, and empties it. */
+static bool is_silent(enum bt_code code)
+{
+    return code == BT_TIMEOUT || code == BT_UNAVAILABLE;
+}
+
+/* The request for all of the group. *ret_alone: each of its plans may be right by itself. */
+static enum bt_code submit_group(struct many *m, uint32_t shard, bool *open, bool *ret_alone,
+                                 struct bt_error *err)
+{
+    const struct group *g = &m->groups[shard];
+    struct buf fields;
+    enum bt_code code;
+
+    *ret_alone = m->one_by_one || g->n == 1;
+    if (*ret_alone) {
+        return BT_OK;
+    }
+    buf_init(&fields, LIMIT_STEP_BYTES);
+    doc_put_map(&fields, 1);
+    doc_put_cstr(&fields, "plans");
+    doc_put_array(&fields, g->n);
+    buf_add(&fields, g->plans.at, g->plans.len);
+    code = buf_check(&fields, err);
+    code = code == BT_OK ? ask_again(m, shard, &fields, open, err) : code;
+    buf_done(&fields);
+    m->one_by_one = code == BT_INVALID && strstr(err->msg, "unknown request type") != NULL;
+    *ret_alone = code == BT_INVALID || code == BT_LIMIT; /* together too much, or too deep */
+    return *ret_alone ? BT_OK : code;
+}
+
+/* Submits what the group has, and empties it. Where nobody answered, nobody is asked again: each
+ * of many plans would wait as long. */
 static void flush(struct many *m, uint32_t shard)
 {
     struct group *g = &m->groups[shard];
     bool open[LIMIT_PLANS_AT_ONCE] = {false};
-    struct buf fields;
-    struct bt_error err = {.code = BT_OK};
-    enum bt_code code;
-    bool all = m->one_by_one || g->n == 1; /* to be submitted one by one */
+    struct bt_error err = g->silent;
+    enum bt_code code = err.code;
+    bool alone = false;
+    bool silent = false;
 
-    buf_init(&fields, LIMIT_STEP_BYTES);
-    if (g->n > 0 && !all) {
-        doc_put_map(&fields, 1);
-        doc_put_cstr(&fields, "plans");
-        doc_put_array(&fields, g->n);
-        buf_add(&fields, g->plans.at, g->plans.len);
-        code = buf_check(&fields, &err);
-        code = code == BT_OK ? ask_again(m, shard, &fields, open, &err) : code;
-        m->one_by_one = code == BT_INVALID && strstr(err.msg, "unknown request type") != NULL;
-        /* Together they were too much, or too deep: each may be right by itself. */
-        all = code == BT_INVALID || code == BT_LIMIT;
+    if (code == BT_OK && g->n > 0) {
+        code = submit_group(m, shard, open, &alone, &err);
+    }
+    if (is_silent(code)) {
+        g->silent = err;
     }
     for (uint32_t i = 0; i < g->n; i++) {
-        m->results[g->at[i]].err = err.code != BT_OK && !all ? err : m->results[g->at[i]].err;
-        if (all || open[i]) {
+        struct bt_submitted *r = &m->results[g->at[i]];
+        if (code != BT_OK) {
+            r->err = err;
+        } else if ((alone || open[i]) && !silent) {
             submit_alone(m, g->at[i]);
+            silent = is_silent(r->err.code);
+            err = r->err;
+        } else if (alone || open[i]) {
+            bt_free(r->json);
+            r->json = NULL;
+            r->err = err;
         }
     }
-    buf_done(&fields);
+    if (alone && silent) {
+        g->silent = err;
+    }
     buf_clear(&g->plans);
     g->n = 0;
 }
@@ -215,8 +251,10 @@ static void add(struct many *m, size_t i)
         m->groups[shard].plans.len + plan.len > FULL_BYTES) {
         flush(m, shard);
     }
-    if (plan.len > FULL_BYTES) {
+    if (plan.len > FULL_BYTES && m->groups[shard].silent.code == BT_OK) {
         submit_alone(m, i);
+    } else if (plan.len > FULL_BYTES) {
+        r->err = m->groups[shard].silent;
     } else {
         struct group *g = &m->groups[shard];
         buf_add(&g->plans, plan.at, plan.len);

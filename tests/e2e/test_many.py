@@ -144,6 +144,17 @@ class Old(unittest.TestCase):
         self.assertEqual(out.split(), [ID % 1, ID % 2])
         self.assertEqual([x["clientKey"] for x in s.of("plan.submit")], ["k-1"])
 
+    def test_where_nobody_answers_nobody_is_asked_for_each_plan(self):
+        s = Stage(self, {"plans.submit": Refusal("UNAVAILABLE", "not now"), "plan.submit": Refusal("UNAVAILABLE", "not now")})
+        _, said = s.cli("run", "--plans", "-", code=6, stdin=lines(*[PLAN] * 200))
+        self.assertEqual((len(s.of("plans.submit")), len(s.of("plan.submit"))), (3, 0))
+        self.assertIn("line 64: not now", said)
+        self.assertIn("the lines after these were not submitted", said)
+        s.answers["plans.submit"] = lambda r: {"answers": [{"v": 1, "type": "error", "ok": False, "error": {
+            "code": "UNAVAILABLE", "message": "stopping", "retryable": True}}] * len(r["plans"])}
+        s.cli("run", "--plans", "-", code=6, stdin=lines(*[PLAN] * 200))
+        self.assertEqual((len(s.of("plans.submit")), len(s.of("plan.submit"))), (4, 3))
+
     def test_an_answer_with_too_few_is_no_answer(self):
         s = Stage(self, {"plans.submit": {"answers": []}})
         _, said = s.cli("run", "--plans", "-", code=1, stdin=lines(PLAN, PLAN))

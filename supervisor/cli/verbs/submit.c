@@ -245,6 +245,7 @@ struct lines {
     uint64_t numbers[AT_ONCE]; /* from 1 on */
     size_t n;
     enum cli_exit code; /* of the first error */
+    bool silent;        /* nobody answers: what comes after is not sent */
 };
 
 static void print_line(struct lines *l, size_t i)
@@ -285,6 +286,8 @@ static void submit_waiting(struct lines *l)
     }
     (void)!bt_submit_many(l->cli->client, l->plans, l->n, l->results, &err); /* see results */
     for (size_t i = 0; i < l->n; i++) {
+        const enum bt_code code = l->results[i].err.code;
+        l->silent = code == BT_UNAVAILABLE || code == BT_TIMEOUT; /* the last one */
         print_line(l, i);
         bt_free(l->results[i].json);
         free(l->texts[i]);
@@ -328,7 +331,7 @@ static enum cli_exit submit_lines(struct cli *cli, FILE *f, const char *policy)
     if (cli->json) {
         cli_list_begin();
     }
-    for (uint64_t number = 1; (len = getline(&text, &cap, f)) >= 0; number++) {
+    for (uint64_t number = 1; !l->silent && (len = getline(&text, &cap, f)) >= 0; number++) {
         if (strlen(text) < (size_t)len) {
             cli_error("line %llu: a zero byte, which JSON has not", (unsigned long long)number);
             l->code = l->code == CLI_OK ? CLI_USAGE : l->code;
@@ -337,6 +340,9 @@ static enum cli_exit submit_lines(struct cli *cli, FILE *f, const char *policy)
         }
     }
     submit_waiting(l);
+    if (l->silent && !feof(f)) {
+        cli_error("the lines after these were not submitted: nobody answers");
+    }
     if (cli->json) {
         cli_list_end();
     }

@@ -99,7 +99,7 @@ BT_API BT_MUST_CHECK enum bt_code bt_submit(struct bt_client *c, const struct bt
 struct bt_submitted {
     struct bt_error err;         /* err.code is BT_OK: it was accepted */
     char plan_id[BT_ID_LEN + 1]; /* "" when it was not */
-    char *json; /* as of bt_submit, for bt_free; NULL = there is no answer about this plan */
+    char *json; /* as of bt_submit, for bt_free; NULL = nobody answered about this plan */
 };
 
 /*
@@ -108,7 +108,8 @@ struct bt_submitted {
  * all were accepted, else the error of the first that was not, with its place in the list from 1
  * on. Plans are submitted in order, those of different shards of a fleet in any. A plan without
  * client_key gets one; what BT_TIMEOUT and BT_UNAVAILABLE leave open is repeated as by bt_submit,
- * and so may take several timeouts. A daemon that knows no such request gets them one by one.
+ * three attempts in all; after those the plans that would go to the same place are not sent. A
+ * daemon that knows no such request gets them one by one.
  */
 BT_API BT_MUST_CHECK enum bt_code bt_submit_many(struct bt_client *c, const struct bt_submit *plans,
                                                  size_t n, struct bt_submitted *results,
