@@ -251,7 +251,7 @@ class Build:
         if "names" not in test:
             with open(os.path.join(self.path, test["program"]), "rb") as f:
                 content = f.read()
-            test["names"] = {p for p in self.links if os.path.join(self.path, p).encode() in content}
+            test["names"] = {p for p in self.links if re.search(re.escape(os.path.join(self.path, p).encode()) + rb"(?![\w.-])", content)}
         return program in test["names"]
 
 
