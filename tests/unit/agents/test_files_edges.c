@@ -1,6 +1,7 @@
 /* Calls of the system that are interrupted, steps that are cancelled, and the longest paths. */
 #include "tests/unit/agents/files_world.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -44,6 +45,21 @@ ssize_t __wrap_pread(int fd, void *at, size_t n, off_t from)
 ssize_t __wrap_write(int fd, const void *at, size_t n)
 {
     return is_interrupted() ? -1 : __real_write(fd, at, few(n));
+}
+
+/* A directory of so many names, none of which is there any more; 0 = the real one. */
+struct dirent *__real_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir);
+static unsigned long names;
+
+struct dirent *__wrap_readdir(DIR *dir)
+{
+    static struct dirent gone = {.d_name = "gone"};
+
+    if (names == 0) {
+        return __real_readdir(dir);
+    }
+    return --names == 0 ? NULL : &gone;
 }
 
 static char plans[512];
@@ -189,6 +205,20 @@ static void a_path_of_4095_bytes_is_listed_and_a_longer_one_is_named(void **stat
     assert_int_equal(rmdir(path), 0);
 }
 
+/* A glob that matches nothing must not make a step endless. */
+static void of_a_directory_200000_names_are_read_and_no_more(void **state)
+{
+    enum { MOST = 200000 };
+
+    (void)state;
+    names = MOST + 1; /* and its end */
+    steps_expect(run(files_list, "{\"path\":\".\"}", false), "\"count\":0,");
+    names = MOST + 2;
+    tree_fails(run(files_list, "{\"path\":\".\"}", false), "VALIDATION_ERROR",
+               "more than 200000 names were read; list a subdirectory");
+    names = 0;
+}
+
 static void an_error_names_the_file_and_200_bytes_of_a_longer_name(void **state)
 {
     char path[320];
@@ -216,6 +246,7 @@ int main(void)
         cmocka_unit_test(a_cancelled_step_ends_with_its_place),
         cmocka_unit_test(a_single_name_with_a_delimiter_in_it_is_asked_about),
         cmocka_unit_test(a_path_of_4095_bytes_is_listed_and_a_longer_one_is_named),
+        cmocka_unit_test(of_a_directory_200000_names_are_read_and_no_more),
         cmocka_unit_test(an_error_names_the_file_and_200_bytes_of_a_longer_name),
     };
 

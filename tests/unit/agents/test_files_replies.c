@@ -297,6 +297,12 @@ static void where_compares_with_the_value_that_a_cell_means(void **state)
     tree_fails(
         tree_run(files_csv, "{\"text\":\"a,b\\n1,2\\nx,3\\n\",\"types\":{\"a\":\"integer\"}}"),
         "VALIDATION_ERROR", "row 2: column 'a' has the type integer, but 'x' is not ");
+    tree_fails(tree_run(files_csv, "{\"text\":\"a,b\\n1,2\\n\",\"types\":[\"a\"]}"),
+               "VALIDATION_ERROR", "types: expected an object such as");
+    tree_fails(tree_run(files_csv, "{\"text\":\"a,b\\n1,2\\n\",\"where\":[\"a\"]}"),
+               "VALIDATION_ERROR", "where: expected an object of at most 16 columns");
+    tree_fails(tree_run(files_csv, "{\"text\":\"a,b\\n1,2\\n\",\"columns\":{\"a\":1}}"),
+               "VALIDATION_ERROR", "columns: expected a list of at most 256 names");
     tree_fails(tree_run(files_csv, "{\"text\":\"a,\\n1,2\\n\"}"), "VALIDATION_ERROR",
                "CSV header: column 2 has no name; give it one");
     tree_fails(tree_run(files_csv, "{\"text\":\"a,a\\n1,2\\n\"}"), "VALIDATION_ERROR",
@@ -323,6 +329,8 @@ static void cells_keep_what_they_say(void **state)
     steps_expect(tree_run(files_csv, "{\"text\":\"a,b\\n9007199254740993,1.5\\n-9007199254740992,"
                                      "2\\n\"}"),
                  "\"rows\":[[\"9007199254740993\",1.5],[-9007199254740992,2.0]]");
+    steps_expect(tree_run(files_csv, "{\"text\":\"a\\n9007199254740992\\n-9007199254740993\\n\"}"),
+                 "\"rows\":[[9007199254740992],[\"-9007199254740993\"]]");
     tree_put("in/latin.csv", "a,b\n\xe4,x\ny,\xff\xff\n", 13);
     steps_expect(tree_run(files_csv, "{\"path\":\"latin.csv\"}"),
                  "\"replaced\":3,\"truncated\":false,\"rows\":[[\"\xef\xbf\xbd\",\"x\"],[\"y\","
