@@ -173,6 +173,49 @@ static void a_single_name_with_a_delimiter_in_it_is_asked_about(void **state)
     steps_expect(run(files_csv, "{\"text\":\"a\\n1\\n\"}", false), "\"columns\":[\"a\"]");
 }
 
+/* The first thing that is wrong is the answer, wherever the rows come from. */
+static void the_first_error_of_a_skill_is_its_answer(void **state)
+{
+    static const struct {
+        bt_skill_run skill;
+        const char *parameters, *words;
+    } cases[] = {
+        {files_csv, "{\"path\":\"rows.csv\",\"delimiter\":\"ab\"}", "delimiter"},
+        {files_csv, "{\"text\":\"a\\n1\\n\",\"delimiter\":\"ab\"}", "delimiter"},
+        {files_csv, "{\"path\":\"none\",\"delimiter\":\"ab\"}", "there is no such file"},
+        {files_csv, "{\"path\":\"rows.csv\",\"pattern\":\"(\"}", "pattern '('"},
+        {files_csv, "{\"text\":\"a\",\"pattern\":\"(\"}", "pattern '('"},
+        {files_csv, "{\"path\":\"rows.csv\",\"pattern\":\"(a)\"}", "name its groups"},
+        {files_csv, "{\"path\":\"rows.csv\",\"pattern\":\"(?<a>x)\",\"columns\":[\"b\"]}",
+         "there is no column 'b'"},
+        {files_csv, "{\"path\":\"rows.csv\",\"columns\":[\"b\"]}", "there is no column 'b'"},
+        {files_csv, "{\"path\":\"rows.csv\",\"header\":false}", "needs their names"},
+        {files_csv, "{\"path\":\"rows.csv\",\"types\":{\"day\":\"integer\"}}",
+         "row 1: column 'day' has the type integer"},
+        {files_csv, "{\"path\":\"rows.csv\",\"types\":{\"day\":\"integer\"},\"artifact\":true}",
+         "row 1: column 'day' has the type integer"},
+        {files_csv, "{\"path\":\"rows.csv\",\"delimiter\":\"ab\",\"artifact\":true}", "delimiter"},
+        {files_grep, "{\"path\":\"none\",\"pattern\":\"(\"}", "pattern '('"},
+        {files_grep, "{\"path\":\"none\",\"pattern\":\"a\"}", "there is no such file"},
+        {files_read, "{\"path\":\"none\",\"artifact\":true}", "there is no such file"},
+        {files_read, "{\"path\":\"rows.csv\",\"artifact\":true,\"limit\":5}",
+         "leave offset and limit"},
+        {files_read, "{\"path\":\"rows.csv\",\"artifact\":true,\"offset\":5}",
+         "leave offset and limit"},
+        {files_count, "{\"path\":\"none\"}", "there is no such file"},
+        {files_list, "{\"path\":\"rows.csv\"}", "expected a directory"},
+        {files_write, "{\"path\":\"../x\",\"text\":\"x\"}", "leads out of its root"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *reply = run(cases[i].skill, cases[i].parameters, false);
+        steps_expect(reply, "\"failed\"");
+        steps_expect(reply, cases[i].words);
+        assert_int_equal(tree_count("plans/00000000-0000-7000-8000-000000000000"), 0);
+    }
+}
+
 /* 16 names of 255 bytes, with slashes between them, are 4095. */
 static void a_path_of_4095_bytes_is_listed_and_a_longer_one_is_named(void **state)
 {
@@ -242,6 +285,7 @@ static void an_error_names_the_file_and_200_bytes_of_a_longer_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_error_of_a_skill_is_its_answer),
         cmocka_unit_test(an_interrupted_call_goes_on_where_it_was),
         cmocka_unit_test(a_cancelled_step_ends_with_its_place),
         cmocka_unit_test(a_single_name_with_a_delimiter_in_it_is_asked_about),
