@@ -63,11 +63,31 @@ static void a_name_of_64_bytes_fits_and_one_more_does_not(void **state)
     assert_true(identity_may_be_agent(&c.who, str_from(name)));
 }
 
+static void a_process_is_given_its_id_and_the_digits_of_its_key(void **state)
+{
+    const struct credential c = of(INSTANCE, "calc");
+    char hex[2 * AUTH_KEY_BYTES + 1];
+    char id[PROCESS_TEXT_BYTES];
+    char key[PROCESS_TEXT_BYTES];
+    char name[LIMIT_ID_BYTES + 2];
+
+    (void)state;
+    auth_hex(c.key, sizeof c.key, hex);
+    assert_true(
+        process_prove((void *)(uintptr_t)&keys, str_from(INSTANCE), STR_LIT("calc"), id, key));
+    assert_string_equal(id, c.who.id);
+    assert_string_equal(key, hex);
+    memset(name, 'a', sizeof name);
+    assert_false(process_prove((void *)(uintptr_t)&keys, str_from(INSTANCE),
+                               (struct str){name, LIMIT_ID_BYTES + 1}, id, key));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_key_is_made_of_secret_instance_and_agent),
         cmocka_unit_test(it_is_its_own_agent_alone),
+        cmocka_unit_test(a_process_is_given_its_id_and_the_digits_of_its_key),
         cmocka_unit_test(a_name_of_64_bytes_fits_and_one_more_does_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
