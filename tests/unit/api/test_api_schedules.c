@@ -358,6 +358,8 @@ static void the_configuration_and_clients_leave_each_others_schedules_alone(void
     assert_int_equal(schedules_declare(h->schedules, NULL, 0, &err), BT_OK);
     house_cycle(h);
     house_says(h, house_ok(h, "schedule.list", " "), "schedules.#=1; schedules.0.name=theirs");
+    (void)house_ok(h, "schedule.put", "'name':'ours','everyMs':60000," PLAN); /* it is free now */
+    house_says(h, house_ok(h, "schedule.get", "'name':'ours'"), "schedule.owner=local");
     house_close(h);
 }
 
