@@ -47,19 +47,21 @@ ssize_t __wrap_write(int fd, const void *at, size_t n)
     return is_interrupted() ? -1 : __real_write(fd, at, few(n));
 }
 
-/* A directory of so many names, none of which is there any more; 0 = the real one. */
+/* A directory of so many names less one, all of which are this one; 0 = the real one. */
+static const char *name_of_all = "gone";
 struct dirent *__real_readdir(DIR *dir);
 struct dirent *__wrap_readdir(DIR *dir);
 static unsigned long names;
 
 struct dirent *__wrap_readdir(DIR *dir)
 {
-    static struct dirent gone = {.d_name = "gone"};
+    static struct dirent all;
 
     if (names == 0) {
         return __real_readdir(dir);
     }
-    return --names == 0 ? NULL : &gone;
+    (void)snprintf(all.d_name, sizeof all.d_name, "%s", name_of_all);
+    return --names == 0 ? NULL : &all;
 }
 
 static char plans[512];
@@ -262,6 +264,69 @@ static void of_a_directory_200000_names_are_read_and_no_more(void **state)
     names = 0;
 }
 
+static void a_list_has_20000_names_and_no_more(void **state)
+{
+    enum { MOST = 20000 };
+
+    (void)state;
+    name_of_all = "rows.csv";
+    names = MOST + 1;
+    steps_expect(run(files_list, "{\"path\":\".\"}", false), "\"count\":20000,\"truncated\":false");
+    names = MOST + 2;
+    tree_fails(run(files_list, "{\"path\":\".\"}", false), "VALIDATION_ERROR",
+               "result_too_large: more than 20000 names; narrow them by glob");
+    names = MOST + 2;
+    steps_expect(run(files_list, "{\"path\":\".\",\"limit\":20001}", false),
+                 "\"count\":20000,\"truncated\":true");
+    names = 0;
+    name_of_all = "gone";
+}
+
+static void lines(const char *file, size_t n)
+{
+    char *text = malloc(2 * n);
+
+    assert_non_null(text);
+    for (size_t i = 0; i < n; i++) {
+        text[2 * i] = 'x';
+        text[2 * i + 1] = '\n';
+    }
+    tree_put(file, text, 2 * n);
+    free(text);
+}
+
+static void a_result_has_35000_lines_or_95000_rows_of_one_column(void **state)
+{
+    enum { MATCHES = 35000, ROWS = 95000 };
+
+    (void)state;
+    for (size_t more = 0; more < 2; more++) {
+        lines("in/lines", MATCHES + more);
+        steps_expect(run(files_grep, "{\"path\":\"lines\",\"pattern\":\"x\"}", false),
+                     more == 0 ? "\"count\":35000," : "result_too_large: 35001 lines match");
+        lines("in/lines", ROWS + 1 + more); /* the first is the header */
+        steps_expect(run(files_csv, "{\"path\":\"lines\"}", false),
+                     more == 0 ? "\"rowCount\":95000,"
+                               : "a result holds 3 MiB and 190000 values, 95000 of these rows");
+    }
+}
+
+static void rows_over_a_limit_are_counted_up_to_a_million(void **state)
+{
+    enum { MILLION = 1000000 };
+
+    (void)state;
+    lines("in/lines", 1 + 1 + MILLION - 1);
+    steps_expect(run(files_csv, "{\"path\":\"lines\",\"limit\":1}", false),
+                 "the first 1 rows; 999999 more are there");
+    lines("in/lines", 1 + 1 + MILLION);
+    steps_expect(run(files_csv, "{\"path\":\"lines\",\"limit\":1}", false),
+                 "the first 1 rows; at least 1000000 more are there");
+    steps_expect(run(files_csv, "{\"path\":\"lines\",\"limit\":1,\"pattern\":\"(?<a>x)\"}", false),
+                 "the first 1 rows; at least 1000000 more are there");
+    lines("in/lines", 1);
+}
+
 static void an_error_names_the_file_and_200_bytes_of_a_longer_name(void **state)
 {
     char path[320];
@@ -291,6 +356,9 @@ int main(void)
         cmocka_unit_test(a_single_name_with_a_delimiter_in_it_is_asked_about),
         cmocka_unit_test(a_path_of_4095_bytes_is_listed_and_a_longer_one_is_named),
         cmocka_unit_test(of_a_directory_200000_names_are_read_and_no_more),
+        cmocka_unit_test(a_list_has_20000_names_and_no_more),
+        cmocka_unit_test(a_result_has_35000_lines_or_95000_rows_of_one_column),
+        cmocka_unit_test(rows_over_a_limit_are_counted_up_to_a_million),
         cmocka_unit_test(an_error_names_the_file_and_200_bytes_of_a_longer_name),
     };
 

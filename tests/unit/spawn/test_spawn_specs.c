@@ -381,6 +381,7 @@ static void a_living_process_of_the_same_spec_is_adopted_and_others_are_killed(v
     rig_event(SPAWN_ADOPTED, "a#1");
     assert_int_equal(rig.ev.pid, PID);
     assert_string_equal(rig.ev.instance_id, FIRST);
+    assert_int_equal(rig.ev.restarts, 0);
     rig_ordered(PACKET_KILL_TREE);
     assert_string_equal(rig.got.instance, SECOND);
     rig_started("b#1"); /* its spec is another one */
@@ -441,6 +442,37 @@ static void each_part_of_a_spec_makes_it_another_one(void **state)
         assert_int_equal(spawn_put(rig.s, &others[i], rig.now, &put, &rig.err), BT_OK);
         assert_int_equal(put, SPAWN_PUT_STALE);
     }
+}
+
+/* The hash of a spec that is shut out, of a daemon with so many shards at this address. */
+static uint64_t hash_at(uint32_t shards, const char *control)
+{
+    static const char *const apart[] = {"user=1000", "network=none", NULL};
+    static const char *const urls[] = {"tcp://127.0.0.1:7001", "tcp://127.0.0.1:7002"};
+    struct spawn_spec spec = rig_spec("a#1");
+    uint64_t hash;
+
+    spec.apart = apart;
+    rig_begin(&(struct spawn_options){.shards = shards}, NULL, 0);
+    assert_int_equal(spawn_introduce(rig.s, control, shards > 1 ? urls : NULL,
+                                     &(struct spawn_prover){.self = NULL}, &rig.err),
+                     BT_OK);
+    rig_set(&spec, 1);
+    rig_started("a#1");
+    hash = rig.got.hash;
+    spawn_abandon(rig.s);
+    rig.s = NULL;
+    (void)close(rig.conn);
+    rig.conn = -1;
+    return hash;
+}
+
+/* The agents of a node are found by the next one, which has another address of its own. */
+static void the_address_of_one_of_several_shards_makes_no_other_spec(void **state)
+{
+    (void)state;
+    assert_true(hash_at(2, "tcp://127.0.0.1:7100") == hash_at(2, "tcp://127.0.0.1:7200"));
+    assert_true(hash_at(1, "tcp://127.0.0.1:7100") != hash_at(1, "tcp://127.0.0.1:7200"));
 }
 
 /* ---- changes while it runs ---- */
@@ -655,6 +687,7 @@ int main(void)
         T(there_are_1024_processes_and_no_more),
         T(a_living_process_of_the_same_spec_is_adopted_and_others_are_killed),
         T(each_part_of_a_spec_makes_it_another_one),
+        T(the_address_of_one_of_several_shards_makes_no_other_spec),
         T(settings_count_at_once_and_another_spec_from_the_next_process_on),
         T(a_child_that_failed_is_tried_again_with_another_spec),
         T(a_child_that_is_removed_stops_and_is_forgotten_then),
