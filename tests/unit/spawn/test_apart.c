@@ -284,6 +284,24 @@ static void what_is_prepared_is_what_was_asked_for(void **state)
     assert_false(apart_available(wrong, "/tmp", why));
 }
 
+/* Where there is no cgroup that this process may divide. */
+static void a_limit_that_cannot_be_set_is_named(void **state)
+{
+    static const struct {
+        const char *entry, *key;
+    } cases[] = {{"memory=1048576", "limits.memoryBytes: "},
+                 {"processes=7", "limits.processes: "},
+                 {"cpu=50", "limits.cpuPercent: "}};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        const char *const list[] = {cases[i].entry, NULL};
+        if (!apart_available(list, "/tmp", why)) {
+            assert_int_equal(strncmp(why, cases[i].key, strlen(cases[i].key)), 0);
+        }
+    }
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_teardown(name, done)
@@ -296,6 +314,7 @@ int main(void)
         T(no_process_gets_namespaces),
         T(of_the_network_there_is_tcp_and_one_question),
         T(what_is_prepared_is_what_was_asked_for),
+        T(a_limit_that_cannot_be_set_is_named),
     };
 #undef T
 
