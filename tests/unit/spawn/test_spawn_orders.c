@@ -247,10 +247,12 @@ static void a_stop_is_a_signal_then_a_kill(void **state)
     rig_ordered(PACKET_SIGNAL);
     assert_int_equal(rig.got.status, SIGTERM);
     assert_string_equal(rig.got.instance, rig.instance);
+    spawn_handle(rig.s, rig.now);
     rig_pass(grace - 1);
     rig_no_order();
     rig_pass(1);
     rig_ordered(PACKET_KILL_TREE);
+    spawn_handle(rig.s, rig.now); /* each order is sent once */
     rig_no_order();
     rig_report(PACKET_EXITED, rig.instance, PID, SIGKILL, "");
     rig_event(SPAWN_EXITED, "a#1");
