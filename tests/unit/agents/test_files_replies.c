@@ -282,6 +282,13 @@ static void where_compares_with_the_value_that_a_cell_means(void **state)
         (void)snprintf(want, sizeof want, "\"rowCount\":%d,", cases[i].rows);
         steps_expect(tree_run(files_csv, json), want);
     }
+    /* a text that is no number as it stands there is no value of a number */
+    steps_expect(tree_run(files_csv, "{\"text\":\"a,b\\n01,1\\n+1,1\\n\",\"where\":{\"a\":1}}"),
+                 "\"rowCount\":0,");
+    steps_expect(tree_run(files_csv, "{\"text\":\"a,b\\n-01,1\\n\",\"where\":{\"a\":-1}}"),
+                 "\"rowCount\":0,");
+    steps_expect(tree_run(files_csv, "{\"text\":\"a,b\\n+1.5,1\\n\",\"where\":{\"a\":1.5}}"),
+                 "\"rowCount\":0,");
     tree_fails(tree_run(files_csv, "{\"text\":\"a,b\\n1,2\\n\",\"where\":{\"a\":{}}}"),
                "VALIDATION_ERROR", "where.a: expected a value or a list of values");
     tree_fails(tree_run(files_csv, "{\"text\":\"a,b\\n1,2\\n\",\"where\":{\"c\":1}}"),

@@ -461,6 +461,41 @@ static void orders_wait_for_room_and_none_is_lost_or_sent_twice(void **state)
     rig_no_order();
 }
 
+/* Reports are read while there is room for their events: none is lost. */
+static void a_queue_of_events_that_is_full_stops_the_reading(void **state)
+{
+    enum { MANY = 1000 };
+    static struct packet p;
+    struct spawn_spec spec = rig_spec("a#1");
+    int n = 0;
+    int seen = 0;
+
+    (void)state;
+    spec.policy.restart = POLICY_TEMPORARY;
+    rig_begin(NULL, NULL, 0);
+    rig_set(&spec, 1);
+    while (n < MANY) {
+        rig_started("a#1");
+        p = (struct packet){.type = PACKET_EXITED, .instance = rig.instance, .pid = PID};
+        rig_send(&p);
+        n++;
+        spawn_handle(rig.s, rig.now);
+        if (!spawn_is_idle(rig.s)) {
+            break; /* the report waits */
+        }
+        assert_int_equal(spawn_start_child(rig.s, STR_LIT("a#1"), rig.now, &rig.err), BT_OK);
+    }
+    assert_in_range(n, 2, MANY - 1);
+    while (spawn_next_event(rig.s, &rig.ev)) {
+        assert_int_equal(rig.ev.type, SPAWN_EXITED);
+        seen++;
+    }
+    assert_int_equal(seen, n - 1);
+    spawn_handle(rig.s, rig.now);
+    rig_event(SPAWN_EXITED, "a#1");
+    rig_no_event();
+}
+
 /* ---- the end of the daemon ---- */
 
 static void a_close_ends_the_spawner(void **state)
@@ -513,6 +548,7 @@ int main(int argc, char **argv)
         T(a_spawner_that_ends_at_once_is_replaced_a_second_later),
         T(a_packet_that_is_none_costs_the_spawner),
         T(orders_wait_for_room_and_none_is_lost_or_sent_twice),
+        T(a_queue_of_events_that_is_full_stops_the_reading),
         T(a_close_ends_the_spawner),
         T(a_successor_may_adopt_what_is_abandoned),
         cmocka_unit_test(names_of_events_are_words),
