@@ -154,8 +154,11 @@ static void a_job_is_under_the_suspicion_of_its_plan(void **state)
     static const struct {
         enum job_kind kind;
         bool of_plan;
-    } rows[] = {{JOB_PLANNING, true}, {JOB_SYNTHESIS, true}, {JOB_CONVERSE, false},
-                {JOB_SUMMARY, false}, {JOB_COMPENSATION, false}};
+    } rows[] = {{JOB_PLANNING, true},
+                {JOB_SYNTHESIS, true},
+                {JOB_CONVERSE, false},
+                {JOB_SUMMARY, false},
+                {JOB_COMPENSATION, false}};
     const struct uuid own = {{1}};
     const struct uuid plan = {{0x01, 0x90, 0xF3, 0xC2, 0x7A, 0x1B, 0x7C, 0x3D, 0x9E, 0x4F, 1}};
 

@@ -111,10 +111,8 @@ static enum bt_code put_session(struct journal *j, struct bt_error *err)
 
 static enum bt_code put_turn(struct journal *j, struct bt_error *err)
 {
-    static const struct journal_turn t = {.turn_id = {{99}},
-                                          .session_id = {"s0", 2},
-                                          .client_key = {"k", 1},
-                                          .action = {"chat", 4}};
+    static const struct journal_turn t = {
+        .turn_id = {{99}}, .session_id = {"s0", 2}, .client_key = {"k", 1}, .action = {"chat", 4}};
     return journal_turn_put(j, &t, err);
 }
 
@@ -455,8 +453,8 @@ static void a_journal_without_a_position_left_refuses_rows(void **state)
 {
     struct fixture *f = *state;
     struct journal *j = f->j;
-    struct journal_row row = {.plan_ix = 1, .type = STR_LIT("t"), .topic = STR_LIT("t"),
-                              .body = "b", .body_len = 1};
+    struct journal_row row = {
+        .plan_ix = 1, .type = STR_LIT("t"), .topic = STR_LIT("t"), .body = "b", .body_len = 1};
     struct bt_error err;
 
     (void)add_plan(j, "", "goal");

@@ -30,7 +30,8 @@ static void add_id(struct dump *d, struct uuid id)
     buf_printf(d->out, " %s", uuid_is_nil(id) ? "-" : text);
 }
 
-static void add_code(struct dump *d, const char *what, enum bt_code code, const struct bt_error *err)
+static void add_code(struct dump *d, const char *what, enum bt_code code,
+                     const struct bt_error *err)
 {
     if (code == BT_OK) {
         return;
@@ -95,8 +96,7 @@ static bool add_plan_line(const struct journal_plan *p, void *self)
                STR_ARG(p->session_id), STR_ARG(p->client_key), p->body_hash, STR_ARG(p->goal),
                (int)(p->doc != NULL ? p->doc_len : 0), p->doc != NULL ? (const char *)p->doc : "",
                p->created_wall, STR_ARG(p->status), end_of(p->status, p->ended_wall),
-               STR_ARG(p->note),
-               STR_ARG(p->job), STR_ARG(p->owner));
+               STR_ARG(p->note), STR_ARG(p->job), STR_ARG(p->owner));
     return true;
 }
 
@@ -140,7 +140,8 @@ static void dump_one_plan(struct dump *d, uint64_t n)
                    " key=%.*s status=%.*s created=%" PRIu64 " ended=%" PRIu64 " deleted=%" PRIu64
                    " why=%.*s owner=%.*s rows=%" PRIu64 "\n",
                    STR_ARG(g.client_key), STR_ARG(g.status), g.created_wall,
-                   end_of(g.status, g.ended_wall), g.deleted_wall, STR_ARG(g.why), STR_ARG(g.owner), g.rows);
+                   end_of(g.status, g.ended_wall), g.deleted_wall, STR_ARG(g.why), STR_ARG(g.owner),
+                   g.rows);
     }
     if (found == 0) {
         return;
@@ -170,38 +171,37 @@ static void dump_plans(struct dump *d)
     }
     for (size_t i = 0; i < 4; i++) {
         buf_printf(d->out, "plans of %s\n", filters[i]);
-        add_code(d, "plans",
-                 journal_plans(d->j, STR_LIT(""), str_from(filters[i]), 0, 9, add_plan_line, d,
-                               &err),
-                 &err);
+        add_code(
+            d, "plans",
+            journal_plans(d->j, STR_LIT(""), str_from(filters[i]), 0, 9, add_plan_line, d, &err),
+            &err);
         add_code(d, "running",
                  journal_plans(d->j, STR_LIT("running"), str_from(filters[i]), 0, 9, add_plan_line,
                                d, &err),
                  &err);
-        add_code(d, "before",
-                 journal_plans(d->j, STR_LIT(""), str_from(filters[i]), 4, 2, add_plan_line, d,
-                               &err),
+        add_code(
+            d, "before",
+            journal_plans(d->j, STR_LIT(""), str_from(filters[i]), 4, 2, add_plan_line, d, &err),
+            &err);
+        add_code(d, "jobs", journal_jobs(d->j, str_from(filters[i]), 0, 9, add_plan_line, d, &err),
                  &err);
-        add_code(d, "jobs",
-                 journal_jobs(d->j, str_from(filters[i]), 0, 9, add_plan_line, d, &err), &err);
         add_code(d, "jobs before",
                  journal_jobs(d->j, str_from(filters[i]), 5, 1, add_plan_line, d, &err), &err);
     }
     buf_add_cstr(d->out, "between\n");
-    add_code(d, "between",
-             journal_plans_between(d->j, dump_plan_id(1), dump_plan_id(3), 9, add_plan_line, d,
-                                   &err),
-             &err);
-    add_code(d, "between 2",
-             journal_plans_between(d->j, dump_plan_id(0), dump_plan_id(5), 2, add_plan_line, d,
-                                   &err),
-             &err);
+    add_code(
+        d, "between",
+        journal_plans_between(d->j, dump_plan_id(1), dump_plan_id(3), 9, add_plan_line, d, &err),
+        &err);
+    add_code(
+        d, "between 2",
+        journal_plans_between(d->j, dump_plan_id(0), dump_plan_id(5), 2, add_plan_line, d, &err),
+        &err);
     buf_add_cstr(d->out, "open\n");
     add_code(d, "open", journal_plans_open(d->j, add_plan_line, d, &err), &err);
     buf_add_cstr(d->out, "ended\n");
     add_code(d, "ended", journal_plans_ended(d->j, 0, 0, 9, add_plan_line, d, &err), &err);
-    add_code(d, "ended after", journal_plans_ended(d->j, 2000, 2, 2, add_plan_line, d, &err),
-             &err);
+    add_code(d, "ended after", journal_plans_ended(d->j, 2000, 2, 2, add_plan_line, d, &err), &err);
     if (d->whole && journal_imports(d->j, left, 8, &n, &err) == BT_OK) {
         for (uint32_t i = 0; i < n; i++) {
             buf_printf(d->out, "importing %" PRIu64 "\n", left[i]);
@@ -218,8 +218,8 @@ static bool add_session_line(const struct journal_session *s, void *self)
     buf_printf(d->out,
                "  session %.*s %" PRIu64 "-%" PRIu64 " messages=%" PRIu64 " summarized=%" PRIu64
                " summary=%" PRIu64 " calls=%" PRIu64 "/%" PRIu64 " owner=%.*s\n",
-               STR_ARG(s->session_id), s->created_wall, s->updated_wall, s->messages,
-               s->summarized, s->summary, s->agent_calls, s->tool_calls, STR_ARG(s->owner));
+               STR_ARG(s->session_id), s->created_wall, s->updated_wall, s->messages, s->summarized,
+               s->summary, s->agent_calls, s->tool_calls, STR_ARG(s->owner));
     return true;
 }
 
@@ -447,16 +447,20 @@ void journal_fill(struct journal *j)
                              .status = STR_LIT("running"),
                              .owner = STR_LIT("ann")};
     const struct journal_agent a = {STR_LIT("n0"), 1000, STR_LIT("card")};
-    const struct journal_schedule s = {.name = STR_LIT("n0"), .rule = STR_LIT("r"),
-                                       .doc = STR_LIT("d")};
+    const struct journal_schedule s = {
+        .name = STR_LIT("n0"), .rule = STR_LIT("r"), .doc = STR_LIT("d")};
     struct journal_turn t = {.turn_id = dump_turn_id(0),
                              .session_id = STR_LIT("s0"),
                              .client_key = STR_LIT("turn0"),
                              .plan = dump_plan_id(0),
                              .action = STR_LIT("plan")};
     const struct journal_message m = {.role = STR_LIT("user"), .text = STR_LIT("hi"), .wall = 1000};
-    const struct journal_row late = {.is_public = true, .type = STR_LIT("t"), .topic = STR_LIT("t"),
-                                     .body = "z", .body_len = 1, .wall = 99000};
+    const struct journal_row late = {.is_public = true,
+                                     .type = STR_LIT("t"),
+                                     .topic = STR_LIT("t"),
+                                     .body = "z",
+                                     .body_len = 1,
+                                     .wall = 99000};
     struct journal_row row;
     struct bt_error err;
     uint64_t ix;

@@ -12,8 +12,8 @@ struct uuid dump_turn_id(uint64_t n);
 
 /*
  * Appends the lines. A reading that fails is one line with its code and its words; `fails` counts
- * them. No batch may be open. whole: also what the journal in memory does not know, the blobs that a
- * plan names.
+ * them. No batch may be open. whole: also what the journal in memory does not know, the blobs that
+ * a plan names.
  */
 void journal_dump(struct journal *j, bool whole, struct buf *out, uint32_t *fails);
 /* A row of plan 1 that names blob 1; and a journal with something of everything, of fixed ids. */

@@ -367,9 +367,9 @@ static void compare(struct pair *p)
 
 static void work(struct pair *p)
 {
-    static void (*const steps[])(struct pair *) = {do_plan, do_row,  do_row,  do_row,
+    static void (*const steps[])(struct pair *) = {do_plan,   do_row,     do_row,     do_row,
                                                    do_status, do_message, do_session, do_turn,
-                                                   do_kept, do_kept, do_blob, do_delete};
+                                                   do_kept,   do_kept,    do_blob,    do_delete};
 
     for (int i = 0; i < STEPS; i++) {
         p->now += 1 + below(p, 3); /* sessions come in the order of their last words */

@@ -209,7 +209,8 @@ static void each_damage_is_told_with_its_place(void **state)
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
     bytes = read_file(sound);
     buf_init(&out, TEXT_MAX);
-    buf_add_cstr(&out, "# What the checks say of a journal in which one column is not as it was.\n");
+    buf_add_cstr(&out,
+                 "# What the checks say of a journal in which one column is not as it was.\n");
     for (uint32_t i = 0; i < l->n; i++) {
         add_damage(f->root, bytes, l->of[i][0], l->of[i][1], &out);
     }

@@ -165,7 +165,8 @@ static void sweep_doc(struct bench *b, trial_fn fn, struct doc d, struct doc v,
             break;
         }
         if (code != BT_NOMEM && code != expected) {
-            fail_msg("allocation %ld: %s: %s: %s", i, bt_code_name(code), b->err.msg, json_of(b, d));
+            fail_msg("allocation %ld: %s: %s: %s", i, bt_code_name(code), b->err.msg,
+                     json_of(b, d));
         }
         assert_true(i < 1000);
     }

@@ -18,9 +18,9 @@ void *__wrap_realloc(void *at, size_t n);
 void __real_free(void *at);
 void __wrap_free(void *at);
 
-static bool in_journal;     /* whose memory is not the room's */
-static long pieces;         /* of memory that are allocated now */
-static long pieces_of_room; /* without those of calls of the journal */
+static bool in_journal;          /* whose memory is not the room's */
+static long pieces;              /* of memory that are allocated now */
+static long pieces_of_room;      /* without those of calls of the journal */
 static long successes_left = -1; /* -1 = no failure; afterwards they succeed again */
 
 static bool fails(void)

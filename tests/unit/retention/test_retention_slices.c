@@ -380,7 +380,9 @@ static void a_pass_looks_at_what_has_an_age_and_at_nothing_else(void **state)
         {{.completed_ms = 1, .gone_ms = 500},
          START,
          {"ended(0,16) ", "", "", "gone(999501,200) ", "", ""}},
-        {{.completed_ms = 1, .gone_ms = 500}, 500, {"ended(0,16) ", "", "", "gone(1,200) ", "", ""}},
+        {{.completed_ms = 1, .gone_ms = 500},
+         500,
+         {"ended(0,16) ", "", "", "gone(1,200) ", "", ""}},
         {{.completed_ms = 1, .gone_ms = 500}, 499, {"ended(0,16) ", "", "", "", "", ""}},
         {{.max_bytes = 10}, START, {"", "", "", "", "", "size(0,0) "}},
     };

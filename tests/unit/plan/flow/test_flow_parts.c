@@ -27,10 +27,22 @@ static const char *told(struct bench *b, struct doc value, size_t size)
 
 static void a_value_is_told_as_json_of_a_bounded_length(void **state)
 {
-    static const char *const as_they_are[] = {
-        "7",           "-7",     "18446744073709551615", "true", "false", "null", "\"word\"",
-        "\"\"",        "1.5",    "[1,2]",                "[]",   "{}",    "0",    "\"with \\\" mark\"",
-        "\"\\u0007\"", "\"ä\""};
+    static const char *const as_they_are[] = {"7",
+                                              "-7",
+                                              "18446744073709551615",
+                                              "true",
+                                              "false",
+                                              "null",
+                                              "\"word\"",
+                                              "\"\"",
+                                              "1.5",
+                                              "[1,2]",
+                                              "[]",
+                                              "{}",
+                                              "0",
+                                              "\"with \\\" mark\"",
+                                              "\"\\u0007\"",
+                                              "\"ä\""};
     struct bench *b = *state;
     struct buf text;
 
@@ -213,8 +225,8 @@ static void a_step_without_a_body_has_no_kind_of_child(void **state)
     assert_false(child_step_read(doc_of(b, "{'kind':'nothing'}"), &how));
     assert_int_equal(child_loop(doc_of(b, "{'kind':'forEach','max':5}")).max, 0);
     assert_int_equal(child_loop(doc_of(b, "{'kind':'repeat','max':5}")).max, 5);
-    assert_true(
-        child_step_read(doc_of(b, "{'kind':'forEach','list':[1],'onItemFailure':'continue'}"), &how));
+    assert_true(child_step_read(
+        doc_of(b, "{'kind':'forEach','list':[1],'onItemFailure':'continue'}"), &how));
     assert_true(how.goes_on);
 }
 

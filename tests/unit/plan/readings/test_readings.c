@@ -126,8 +126,8 @@ static void expect_same_copy(struct rules *r)
     struct buf out;
     const struct doc doc = doc_copy(&arena, r->last);
 
-    assert_int_equal(
-        plan_read_canonical(doc, &defaults, r->b->registry, &arena, &plan, &r->b->err), BT_OK);
+    assert_int_equal(plan_read_canonical(doc, &defaults, r->b->registry, &arena, &plan, &r->b->err),
+                     BT_OK);
     copy = plan_pack(plan, NULL);
     assert_non_null(copy);
     arena_done(&arena);
@@ -296,8 +296,8 @@ static void recipe(struct rules *r, struct doc doc)
     b->problems = (struct problems){.at = b->at, .cap = 100};
     code = recipe_check(doc, b->registry, &b->problems, &b->err);
     add_problems(r);
-    buf_printf(&r->out, "%s%s\n", code == BT_OK ? "valid" : "refused: ",
-               code == BT_OK ? "" : b->err.msg);
+    buf_printf(&r->out, "%s%s\n",
+               code == BT_OK ? "valid" : "refused: ", code == BT_OK ? "" : b->err.msg);
     r->recipe = doc;
     if (recipe_describe(doc, &b->arena, &about, &b->err) != BT_OK) {
         buf_printf(&r->out, "no recipe: %s\n", b->err.msg);
