@@ -1,4 +1,4 @@
-/* What an engine says by itself: that it is there, and how plans in quarantine have ended. */
+/* Heartbeats, and the ends of plans in quarantine: what nobody asks an engine for. */
 #include <stdio.h>
 #include <string.h>
 

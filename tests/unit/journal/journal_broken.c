@@ -1,5 +1,5 @@
 /*
- * What a journal says when it cannot do what it is asked for: after its end, without an
+ * What a journal returns when it cannot do what it is asked for: after its end, without an
  * implementation, without a position left, and when a statement stops half way. SQLite's progress
  * handler stops the N-th operation of its machine, in whatever statement that is.
  */

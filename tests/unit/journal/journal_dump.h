@@ -1,4 +1,4 @@
-/* All that a journal says, as lines: every reading of every kind of thing, to the last field. */
+/* All that is in a journal, as lines: every reading of every kind of thing, to the last field. */
 #ifndef TESTS_JOURNAL_DUMP_H
 #define TESTS_JOURNAL_DUMP_H
 

@@ -372,7 +372,7 @@ static void work(struct pair *p)
                                                    do_kept,   do_kept,    do_blob,    do_delete};
 
     for (int i = 0; i < STEPS; i++) {
-        p->now += 1 + below(p, 3); /* sessions come in the order of their last words */
+        p->now += 1 + below(p, 3); /* sessions come in the order of their updates */
         steps[below(p, sizeof steps / sizeof steps[0])](p);
         if (chance(p, 12)) {
             settle(p);
