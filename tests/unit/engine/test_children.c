@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "supervisor/engine/children.h"
 #include "supervisor/engine/engine_internal.h"
 #include "tests/support/house/house.h"
 
@@ -210,6 +211,35 @@ static void items_that_were_done_are_undone_each(void **state)
     house_close(h);
 }
 
+/* A place is kept for a plan that each open plan may need; its undoing takes it. Without one it
+ * waits until another plan ends. */
+static void the_undoing_of_a_plan_has_the_place_that_is_kept_for_it(void **state)
+{
+    (void)state;
+    for (uint32_t kept = 0; kept < 2; kept++) {
+        struct house *h = open_house();
+        const char *id = house_submit(
+            h, "'plan':{'goal':'g','steps':[" UNDO("a", "") "," STEP("c", ",'maxRetries':0") "]}");
+        const uint32_t places = h->engine->runs_max;
+
+        does(h, "do a", "{'text':'A'}");
+        h->engine->runs_max = core_runs_open(h->engine->core) + kept;
+        house_failed(h, "calc", "PERMISSION_DENIED", false);
+        house_wait(h, 1);
+        if (kept == 0) {
+            house_says(h, view(h, id), "status=running; compensation.planId=-");
+            assert_null(house_work(h, "calc", NULL));
+            h->engine->runs_max = places;
+            engine_undo_retry(h->engine);
+            house_wait(h, 1);
+        }
+        house_says(h, view(h, id), "status=running; compensation.planId=*");
+        does(h, "undo a A", "{'text':'ok'}");
+        house_says(h, view(h, id), "status=failed; compensation.status=compensated");
+        house_close(h);
+    }
+}
+
 static void a_plan_that_is_cancelled_is_undone_when_it_says_so(void **state)
 {
     (void)state;
@@ -281,6 +311,7 @@ int main(void)
         cmocka_unit_test(the_answer_of_a_plan_inside_is_the_result_of_its_step),
         cmocka_unit_test(a_plan_that_fails_is_undone_from_its_end),
         cmocka_unit_test(items_that_were_done_are_undone_each),
+        cmocka_unit_test(the_undoing_of_a_plan_has_the_place_that_is_kept_for_it),
         cmocka_unit_test(a_plan_that_is_cancelled_is_undone_when_it_says_so),
         cmocka_unit_test(a_child_that_ends_as_it_is_asked_for_has_answered),
     };
