@@ -411,7 +411,7 @@ class Judge:
 
     def order(self, m, tests, build):
         def key(t):
-            of_room = m["room"].split("_")[0] in t["name"]
+            of_room = m.get("room", "").split("_")[0] in t["name"]
             return (-self.kills[(m["file"], t["name"])], t["program"] is None, not of_room, build.guess(t) / (1 + self.kills[t["name"]]))
         return sorted(tests, key=key)
 
