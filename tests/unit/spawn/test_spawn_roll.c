@@ -166,6 +166,30 @@ static void removals_and_stops_begin_at_once(void **state)
     assert_int_equal(up(&w), 1);
 }
 
+/* One that is to end is none to wait for, and one that comes up is. */
+static void a_restart_waits_for_those_that_stay(void **state)
+{
+    static const enum roll_intent ends[] = {ROLL_REMOVE, ROLL_STOP};
+    struct world w;
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        make(&w, 2);
+        w.rolls[1].intent = ends[i];
+        (void)orders(&w);
+        w.rolls[0].intent = ROLL_RESTART;
+        (void)orders(&w);
+        assert_string_equal(w.trace, "db -b da -a ");
+    }
+    make(&w, 2);
+    w.of[1].up = false;
+    w.rolls[0].intent = ROLL_RESTART;
+    assert_int_equal(orders(&w), 0);
+    w.of[1].up = true;
+    (void)orders(&w);
+    assert_string_equal(w.trace, "da -a ");
+}
+
 /* With two or more that are to stay, one is up at any moment, whatever is restarted when. */
 static void capacity_is_never_zero(void **state)
 {
@@ -206,6 +230,7 @@ int main(void)
         cmocka_unit_test(what_is_not_up_is_restarted_first_and_at_once),
         cmocka_unit_test(one_that_does_not_come_up_halts_the_others),
         cmocka_unit_test(removals_and_stops_begin_at_once),
+        cmocka_unit_test(a_restart_waits_for_those_that_stay),
         cmocka_unit_test(capacity_is_never_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
