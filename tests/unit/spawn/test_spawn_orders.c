@@ -150,6 +150,16 @@ static void a_clean_end_of_a_permanent_one_is_none_that_is_expected(void **state
     assert_false(rig.ev.expected);
 }
 
+/* The path leads to nobody: a new spawner is started, which is this program and ends at once. */
+static void lose_spawner(void)
+{
+    assert_int_equal(close(rig.conn), 0);
+    rig.conn = -1;
+    assert_int_equal(close(rig.listener), 0);
+    rig.listener = -1;
+    spawn_handle(rig.s, rig.now);
+}
+
 static void the_last_line_of_its_log_is_kept_and_only_of_this_process(void **state)
 {
     struct spawn_info info;
@@ -175,6 +185,12 @@ static void the_last_line_of_its_log_is_kept_and_only_of_this_process(void **sta
     rig_report(PACKET_EXITED, rig.instance, PID, EXIT_3, "");
     spawn_describe(rig.s, 0, &info);
     assert_string_equal(info.last_line, "it broke");
+    rig_pass(200);
+    rig_started("a#1"); /* which ends with its spawner: that line is not of this process */
+    lose_spawner();
+    spawn_describe(rig.s, 0, &info);
+    assert_string_equal(info.reason, "the spawner ended");
+    assert_string_equal(info.last_line, "");
 }
 
 static void a_crash_is_restarted_after_its_backoff_under_another_id(void **state)
@@ -349,16 +365,6 @@ static void all_stop_and_nothing_comes_after(void **state)
 }
 
 /* ---- the spawner ends ---- */
-
-/* The path leads to nobody: a new spawner is started, which is this program and ends at once. */
-static void lose_spawner(void)
-{
-    assert_int_equal(close(rig.conn), 0);
-    rig.conn = -1;
-    assert_int_equal(close(rig.listener), 0);
-    rig.listener = -1;
-    spawn_handle(rig.s, rig.now);
-}
 
 static void the_end_of_the_spawner_is_the_end_of_its_children_but_no_crash_of_theirs(void **state)
 {
