@@ -271,6 +271,30 @@ static void a_sign_off_is_of_the_whole_plan(void **state)
     house_close(h);
 }
 
+static void a_review_that_nobody_decided_keeps_its_kind(void **state)
+{
+    struct house *h = house_open();
+    const char *review;
+    const char *id;
+
+    (void)state;
+    house_join_as(h, "calc", 1,
+                  "'skills':[{'id':'do','description':'D'},{'id':'plan','description':'P'}]", "");
+    id = house_submit(h, "'plan':{'steps':[" STEP("a", "") "],'policy':{'signoff':true}}");
+    review = open_review(h);
+    (void)house_ok(h, "plan.cancel", "'planId':'%s'", id);
+    house_says(h, house_ok(h, "review.get", "'reviewId':'%s'", review),
+               "review.kind=plan; review.decision=-; review.error=~gone on without");
+    id = house_submit(h,
+                      "'goal':'fly','planner':'agent:calc','policy':{'onInvalidPlan':'interrupt'}");
+    house_done(h, "calc", "'result':{'data':{'impossible':'nobody can fly'}}");
+    review = open_review(h);
+    (void)house_ok(h, "plan.cancel", "'planId':'%s'", id);
+    house_says(h, house_ok(h, "review.get", "'reviewId':'%s'", review),
+               "review.kind=planning; review.decision=-; review.error=~nobody can fly");
+    house_close(h);
+}
+
 static void reviews_are_listed_up_to_the_limit_and_by_plan(void **state)
 {
     struct house *h = house_open();
@@ -297,6 +321,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_approval_shows_what_would_run_and_runs_what_was_edited),
         cmocka_unit_test(the_same_decision_again_has_the_same_answer),
+        cmocka_unit_test(a_review_that_nobody_decided_keeps_its_kind),
         cmocka_unit_test(a_rejected_step_fails_and_a_skipped_one_does_not),
         cmocka_unit_test(an_approval_that_nobody_gives_is_denied_in_time),
         cmocka_unit_test(a_question_to_a_person_is_answered_by_words_and_data),
