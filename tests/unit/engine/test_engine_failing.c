@@ -19,7 +19,8 @@ static const char plan[] =
     "{'stepId':'r','agentId':'calc','skill':'do','task':'round {{iteration}}','repeat':{'max':3,"
     "'until':{'results.r.n':1}}},"
     "{'stepId':'w','wait':{'forMs':50}},"
-    "{'stepId':'p','plan':{'document':{'steps':[{'agentId':'calc','skill':'do','task':'inside'}]}}},"
+    "{'stepId':'p','plan':{'document':{'steps':[{'agentId':'calc','skill':'do','task':'inside'}]}}}"
+    ","
     "{'stepId':'c','agentId':'calc','skill':'do','task':'see {{results.e}}','when':"
     "{'state.k':1}},"
     "{'stepId':'f','agentId':'calc','skill':'do','task':'fails','maxRetries':0}]}";
@@ -93,8 +94,8 @@ static bool attempt(uint32_t n, bool write, char ret[ENDING_MAX])
     if (!runs(h, id)) {
         fail_msg("%s %u: the plan has no end", write ? "write" : "read", n);
     }
-    failed = n > 0 && (write ? h->fail_at != n || h->writes >= n
-                             : h->fail_read_at != n || h->reads >= n);
+    failed = n > 0 &&
+             (write ? h->fail_at != n || h->writes >= n : h->fail_read_at != n || h->reads >= n);
     house_fail_write(h, 0);
     house_fail_read(h, 0);
     if (h->dead) {
