@@ -130,8 +130,7 @@ void files_reply(struct bt_step *step, const struct buf *data, const struct buf 
         if (data != NULL) {
             bt_step_reply_json(step, (const char *)json.at, json.len);
         }
-        /* A text alone would hide that there was no memory for the data. */
-        if (text != NULL && (data == NULL || step->reply.outcome == REPLY_COMPLETED)) {
+        if (text != NULL) {
             bt_step_reply_bytes(step, text->len > 0 ? (const char *)text->at : "", text->len);
         }
     }

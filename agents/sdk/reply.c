@@ -88,6 +88,7 @@ void reply_fail(struct reply *r, enum bt_code code, enum err_class cls, bool ret
     r->artifacts_n = 0;
     r->has_text = false;
     r->truncated = false;
+    r->refused = false;
     r->outcome = REPLY_FAILED;
     r->code = code;
     r->cls = cls;

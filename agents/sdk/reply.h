@@ -31,6 +31,7 @@ struct reply {
     struct msg_call call_at[LIMIT_CALLS]; /* the same; they point into it */
     uint32_t calls_n;
     bool has_text;
+    bool refused;   /* a part of the result was: what is added to it does not hide that */
     bool truncated; /* the result is not whole */
     struct msg_artifact artifacts[REPLY_ARTIFACTS_MAX];
     uint32_t artifacts_n;

@@ -108,8 +108,9 @@ bool step_is_late(const struct bt_step *s);
 const char *step_copy_text(struct bt_step *s, struct str text);
 /* Aborts the artifacts that the handler left open. */
 void step_abort_artifacts(struct bt_step *s);
-/* The handler replies with a result: drops earlier replies, unless they were part of it. */
-void step_reply_completed(struct bt_step *s);
+/* The handler adds a part to a result: drops earlier replies, unless they were part of it. False: a
+ * part was refused, and the step fails for that. */
+bool step_reply_adds(struct bt_step *s);
 /* The reply as the JSON object {outcome, result | failure | need | handoff, usage?}. */
 BT_MUST_CHECK enum bt_code step_reply_json(const struct bt_step *s, struct buf *out,
                                            struct bt_error *err);

@@ -178,10 +178,9 @@ enum bt_code bt_artifact_commit(struct bt_artifact *a, struct bt_error *err)
     if (code == BT_OK) {
         code = check_new(a->step, a->entry.name.ptr, err);
     }
-    if (code == BT_OK) {
-        step_reply_completed(a->step);
+    if (code == BT_OK && step_reply_adds(a->step)) {
         r->artifacts[r->artifacts_n++] = a->entry;
-    } else {
+    } else if (code != BT_OK) {
         (void)err_wrap(err, "artifact '%.*s'", STR_ARG(a->entry.name));
     }
     let_go(a);

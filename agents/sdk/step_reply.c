@@ -45,22 +45,33 @@ static void set_outcome(struct bt_step *s, enum reply_outcome outcome)
         s->reply.truncated = false;
         s->reply.artifacts_n = 0;
     }
+    s->reply.refused = false;
     s->reply.outcome = outcome;
 }
 
-void step_reply_completed(struct bt_step *s)
+bool step_reply_adds(struct bt_step *s)
 {
-    set_outcome(s, REPLY_COMPLETED);
+    if (!s->reply.refused) {
+        set_outcome(s, REPLY_COMPLETED);
+    }
+    return !s->reply.refused;
+}
+
+static void refuse_part(struct bt_step *s, enum bt_code code, const char *message)
+{
+    reply_fail(&s->reply, code, reply_class_of(code), code == BT_NOMEM, message);
+    s->reply.refused = true;
 }
 
 void bt_step_reply_bytes(struct bt_step *s, const char *text, size_t len)
 {
-    if (!utf8_valid(text, len) || (len > 0 && memchr(text, 0, len) != NULL)) {
-        reply_fail(&s->reply, BT_INVALID, CLASS_VALIDATION_ERROR, false,
-                   "the handler's text is not UTF-8 without zero bytes");
+    if (!step_reply_adds(s)) {
         return;
     }
-    set_outcome(s, REPLY_COMPLETED);
+    if (!utf8_valid(text, len) || (len > 0 && memchr(text, 0, len) != NULL)) {
+        refuse_part(s, BT_INVALID, "the handler's text is not UTF-8 without zero bytes");
+        return;
+    }
     buf_clear(&s->reply.text);
     buf_add(&s->reply.text, text, len);
     s->reply.has_text = true;
@@ -83,9 +94,8 @@ void bt_step_reply_text(struct bt_step *s, const char *fmt, ...)
     if (text != NULL) {
         (void)vsnprintf(text, (size_t)n + 1, fmt, again);
         bt_step_reply_bytes(s, text, (size_t)n);
-    } else {
-        reply_fail(&s->reply, BT_NOMEM, CLASS_SERVICE_UNAVAILABLE, true,
-                   "out of memory for the text");
+    } else if (step_reply_adds(s)) {
+        refuse_part(s, BT_NOMEM, "out of memory for the text");
     }
     va_end(again);
     free(text);
@@ -96,7 +106,7 @@ void bt_step_reply_text(struct bt_step *s, const char *fmt, ...)
 static void refuse_json(struct bt_step *s, const char *what, struct bt_error *err)
 {
     (void)err_wrap(err, "%s", what);
-    reply_fail(&s->reply, err->code, reply_class_of(err->code), err->code == BT_NOMEM, err->msg);
+    refuse_part(s, err->code, err->msg);
 }
 
 void bt_step_reply_json(struct bt_step *s, const char *json, size_t len)
@@ -106,7 +116,9 @@ void bt_step_reply_json(struct bt_step *s, const char *json, size_t len)
     struct bt_error err;
     enum bt_code code;
 
-    set_outcome(s, REPLY_COMPLETED);
+    if (!step_reply_adds(s)) {
+        return;
+    }
     buf_clear(&s->reply.data);
     code = json_to_doc((struct str){json, len}, &limits, &s->reply.data, &err);
     if (code != BT_OK && s->reply.data.bad != BT_LIMIT) {
@@ -131,10 +143,11 @@ void bt_step_reply_artifact(struct bt_step *s, const char *name, const char *med
 {
     struct msg_artifact *a;
 
-    set_outcome(s, REPLY_COMPLETED);
+    if (!step_reply_adds(s)) {
+        return;
+    }
     if (s->reply.artifacts_n == REPLY_ARTIFACTS_MAX) {
-        reply_fail(&s->reply, BT_LIMIT, CLASS_VALIDATION_ERROR, false,
-                   "a result has at most 64 artifacts");
+        refuse_part(s, BT_LIMIT, "a result has at most 64 artifacts");
         return;
     }
     a = &s->reply.artifacts[s->reply.artifacts_n++];
@@ -147,7 +160,9 @@ void bt_step_reply_state_json(struct bt_step *s, const char *json, size_t len)
 {
     struct bt_error err;
 
-    set_outcome(s, REPLY_COMPLETED);
+    if (!step_reply_adds(s)) {
+        return;
+    }
     buf_clear(&s->reply.state);
     if (json_to_doc((struct str){json, len}, NULL, &s->reply.state, &err) != BT_OK) {
         refuse_json(s, "the handler's state", &err);
@@ -156,8 +171,9 @@ void bt_step_reply_state_json(struct bt_step *s, const char *json, size_t len)
 
 void bt_step_reply_truncated(struct bt_step *s)
 {
-    set_outcome(s, REPLY_COMPLETED);
-    s->reply.truncated = true;
+    if (step_reply_adds(s)) {
+        s->reply.truncated = true;
+    }
 }
 
 void bt_step_add_usage(struct bt_step *s, uint64_t input_tokens, uint64_t output_tokens,

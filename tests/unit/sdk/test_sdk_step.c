@@ -179,6 +179,53 @@ static void verdicts_have_their_form(void **state)
     expect(s, "a\xEF\xBF\xBD\"}}");
 }
 
+/* The parts of a result add up, so one that was refused must not vanish behind the others. */
+static void a_refused_part_of_a_result_fails_whatever_is_added_to_it(void **state)
+{
+    static char byte[] = "a\xff";
+    struct bt_step *s = make("{}");
+
+    (void)state;
+    bt_step_reply_json(s, "{\"a\":}", 6);
+    bt_step_reply_text(s, "done");
+    bt_step_reply_truncated(s);
+    expect(s, "\"class\":\"VALIDATION_ERROR\",\"message\":\"the handler's result: ");
+    s = make("{}");
+    bt_step_reply_bytes(s, byte, 2);
+    bt_step_reply_json(s, "[1]", 3);
+    expect(s, "not UTF-8");
+    s = make("{}");
+    bt_step_reply_state_json(s, "{", 1);
+    bt_step_reply_artifact(s, "f", NULL, "file:///f");
+    bt_step_reply_text(s, "done");
+    expect(s, "the handler's state: ");
+    s = make("{}");
+    for (int i = 0; i <= REPLY_ARTIFACTS_MAX; i++) {
+        bt_step_reply_artifact(s, "f", NULL, "file:///f");
+    }
+    bt_step_reply_text(s, "done");
+    expect(s, "at most 64 artifacts");
+}
+
+static void another_outcome_follows_a_refused_part(void **state)
+{
+    struct bt_step *s = make("{}");
+
+    (void)state;
+    bt_step_reply_json(s, "{\"a\":}", 6);
+    bt_step_fail(s, "RATE_LIMITED", true, "later");
+    expect(s, "\"message\":\"later\"");
+    s = make("{}");
+    bt_step_reply_json(s, "{\"a\":}", 6);
+    bt_step_need_approval(s, "May I?");
+    expect(s, "\"outcome\":\"needs_approval\"");
+    s = make("{}");
+    bt_step_reply_json(s, "{\"a\":}", 6);
+    bt_step_fail(s, "RATE_LIMITED", true, "later");
+    bt_step_reply_text(s, "now");
+    expect(s, "\"result\":{\"text\":\"now\"}");
+}
+
 static void text_and_data_go_together_and_the_last_word_counts(void **state)
 {
     struct bt_step *s = make("{}");
@@ -651,6 +698,8 @@ int main(void)
         cmocka_unit_test(what_a_request_is_for_and_may_cost_is_there_to_be_asked),
         cmocka_unit_test(purpose_that_is_not_known_or_has_no_skill_is_refused),
         cmocka_unit_test(verdicts_have_their_form),
+        cmocka_unit_test(a_refused_part_of_a_result_fails_whatever_is_added_to_it),
+        cmocka_unit_test(another_outcome_follows_a_refused_part),
         cmocka_unit_test(text_and_data_go_together_and_the_last_word_counts),
         cmocka_unit_test(wait_that_a_service_asks_for_goes_with_the_failure_only),
         cmocka_unit_test(silence_is_a_failure_with_its_cause),

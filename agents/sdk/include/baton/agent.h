@@ -295,7 +295,8 @@ BT_API bool bt_step_stream_flush(struct bt_step *step, uint64_t max_ms);
 /* ---- the reply: the last call wins, but reply_text and reply_json add up ---- */
 
 /* The result's text and its data. A result has at most 3 MiB; more fails the step: write it into
- * an artifact. */
+ * an artifact. A part that is no JSON, no UTF-8 or has no memory fails the step, whatever is added
+ * to it; a call of another kind (bt_step_fail, bt_step_need_...) still replaces that. */
 BT_API void bt_step_reply_text(struct bt_step *step, const char *fmt, ...) BT_PRINTF(2, 3);
 BT_API void bt_step_reply_bytes(struct bt_step *step, const char *text,
                                 size_t len); /* text as it is; UTF-8 */
