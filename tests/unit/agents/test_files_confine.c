@@ -1,19 +1,14 @@
 /* No path leaves its root, whatever its form and whatever file is there. */
 #include "tests/unit/agents/files_world.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static void link_to(const char *target, const char *name)
@@ -61,42 +56,6 @@ static void openat2_is_used_where_it_is_there(void **state)
 {
     (void)state;
     assert_int_equal(tree_files->read.walk, confine_needs_walk(tree_files->read.roots[0].fd));
-}
-
-/* Whether the walk is needed in a process for which openat2 fails so; 0 = it does not fail. */
-static bool needs_walk(int error)
-{
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    const struct sock_fprog filter = {.len = 4, .filter = code};
-    const pid_t pid = fork();
-    int status = -1;
-
-    if (pid == 0) {
-        const int root = open(tree, O_PATH | O_DIRECTORY);
-        if (error != 0 && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-                           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)) {
-            _exit(2);
-        }
-        errno = ENOSYS; /* of another call */
-        _exit(confine_needs_walk(root) ? 1 : 0);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
-    return WEXITSTATUS(status) == 1;
-}
-
-static void an_old_kernel_and_a_sandbox_need_the_walk(void **state)
-{
-    (void)state;
-    assert_true(needs_walk(ENOSYS));
-    assert_true(needs_walk(EPERM));
-    assert_false(needs_walk(EACCES)); /* of this path */
-    assert_false(needs_walk(0));
 }
 
 static void paths_below_the_root_are_read(void **state)
@@ -366,7 +325,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(openat2_is_used_where_it_is_there),
-        cmocka_unit_test(an_old_kernel_and_a_sandbox_need_the_walk),
         cmocka_unit_test(paths_below_the_root_are_read),
         cmocka_unit_test(dotdot_may_not_leave),
         cmocka_unit_test(absolute_paths_outside_are_denied),
