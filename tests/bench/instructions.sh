@@ -18,7 +18,7 @@ trap 'rm -rf "$work"' EXIT
 count() {
     mkdir "$work/$1"
     valgrind --tool=callgrind --callgrind-out-file="$work/$1.out" --toggle-collect=engine_begin \
-        --toggle-collect=engine_on_link --toggle-collect=engine_end "$program" "$work/$1" "$1" >"$work/$1.log" 2>&1 || {
+        --toggle-collect=engine_on_link --toggle-collect=api_take_turns --toggle-collect=engine_end "$program" "$work/$1" "$1" >"$work/$1.log" 2>&1 || {
         cat "$work/$1.log" >&2
         exit 1
     }
