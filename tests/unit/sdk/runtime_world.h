@@ -39,11 +39,12 @@ struct world {
     struct msg_reader reader;
     char text[1024]; /* of the last error */
     enum err_class cls;
-    msec now;              /* of the clocks */
     struct bt_step *later; /* the newest step of the skill `later` */
     uint32_t told;         /* calls of its on_cancel */
 };
 extern struct world world;
+/* Of the clocks: threads of the link read it, too, and outlive a test. */
+extern _Atomic msec world_now;
 /* Lets one handler of the skill `hold` go on. */
 extern sem_t world_hold;
 /* Writes "d" into the descriptor that self points to. */

@@ -449,7 +449,7 @@ static void a_supervisor_that_is_not_there_is_looked_for_and_the_longer_the_rare
     assert_int_equal(world_begin(&(struct world_how){.no_daemon = true}, &err), BT_OK);
     assert_int_equal(fake_link_lanes(world.rt->link), 0);
     assert_int_equal(runtime_wait_ms(world.rt), 2);
-    for (msec until = WORLD_NOW + 400; world.now < until;) {
+    for (msec until = WORLD_NOW + 400; world_now < until;) {
         const msec wait = (msec)runtime_wait_ms(world.rt);
         assert_in_range(wait, 1, 60);
         world_pass(wait);

@@ -334,14 +334,14 @@ static void of_several_the_next_is_dialed_when_one_has_its_time(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         assert_string_equal(world_control()->url, urls[i]);
         assert_int_equal(fake_link_lanes(world.rt->link), i + 1);
-        assert_int_equal(world.rt->look_at, world.now + SEED_MS);
+        assert_int_equal(world.rt->look_at, world_now + SEED_MS);
         world_pass(SEED_MS - 1);
         assert_int_equal(fake_link_lanes(world.rt->link), i + 1);
         world_pass(1);
         assert_true(fake_link_lane(world.rt->link, i)->retired);
     }
     assert_string_equal(world_control()->url, urls[0]); /* round again, with more patience */
-    assert_int_equal(world.rt->look_at, world.now + 2 * SEED_MS);
+    assert_int_equal(world.rt->look_at, world_now + 2 * SEED_MS);
     world_up();
     assert_int_equal(world.rt->look_at, MSEC_NEVER);
     assert_int_equal(world.rt->in_vain, 0);
