@@ -2370,7 +2370,7 @@ class _Relation:
 # ---- a client ----
 
 ENDED = ("completed", "failed", "cancelled", "planned", "quarantined")
-_REPEATABLE = re.compile(r".*\.(get|list|read|result|lint|info|stats|history|cost)$|plan\.submit|review\.decide|session\.say")
+_REPEATABLE = re.compile(r".*\.(get|list|map|read|result|lint|info|stats|history|cost)$|plan\.submit|review\.decide|session\.say")
 
 
 class Client:
@@ -2407,7 +2407,7 @@ class Client:
         """How many shards the fleet has: 1 without one."""
         if self._shards_n == 0:
             one = self.control.remote is None and not (self.state / "fleet.json").exists()
-            self._shards_n = 1 if one else len(self._ask(self.control, "fleet.map", {}, self.timeout)["shards"])
+            self._shards_n = 1 if one else len(self.request("fleet.map")["shards"])
         return self._shards_n
 
     def _shard(self, number: int, url: str) -> Control:

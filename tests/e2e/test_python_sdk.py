@@ -11,7 +11,9 @@ import pathlib
 import py_compile
 import re
 import shlex
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -398,6 +400,26 @@ class Restart(unittest.TestCase):
             d2.close()
         with baton.daemon(agents=[agent]) as d:  # the same agent, another daemon
             self.assertEqual(d.ask("py", "greet"), "Hello, world!")
+
+
+class Fleet(unittest.TestCase):
+    def test_the_number_of_shards_waits_for_a_node_whose_process_has_ended(self):
+        with baton.daemon() as d, tempfile.TemporaryDirectory() as near:
+            for name in ("token", "endpoints.json"):
+                shutil.copy(pathlib.Path(d.state) / name, near)
+            now = pathlib.Path(near, "endpoints.json")
+            there = now.read_text()
+            with socket.create_server(("127.0.0.1", 0)) as gone:  # nobody listens at its port any more
+                port = gone.getsockname()[1]
+            now.write_text(json.dumps({**json.loads(there), "control": "tcp://127.0.0.1:%d" % port}))
+            pathlib.Path(near, "fleet.json").write_text("{}")
+            client = baton.Client(near)
+            asked = []
+            look = client.control.endpoints
+            client.control.endpoints = lambda: (asked.append(1), len(asked) == 2 and now.write_text(there), look())[-1]
+            self.assertEqual(client.shards(), 1)
+            self.assertEqual(len(asked), 2, "the first one was refused")
+            client.close()
 
 
 class Sealed(unittest.TestCase):
