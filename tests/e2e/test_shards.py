@@ -316,7 +316,7 @@ class Shards(Several):
             self.assertEqual(one.wait_plan(plan, 60)["status"], "completed")
         self.assertEqual(len(one.executions()) + len(two.executions()), SHARDS, "each step ran once")
         until(lambda: [(s["shard"], s["node"], s["control"]) for s in one.map()] == before, 10, "the map is as it was: %s" % one.map())
-        self.assertEqual(processes(), pids)
+        until(lambda: processes() == pids, 10, "each node says so, and no process is another one: %s, before %s" % (processes(), pids))
 
     def test_a_list_names_the_shard_that_is_missing(self):
         server, (one, two) = self.fleet()
