@@ -46,7 +46,7 @@ void reply_init(struct reply *r)
     buf_init(&r->details, REPLY_DETAILS_MAX);
     buf_init(&r->schema, 65536);
     buf_init(&r->calls, CALLS_BYTES);
-    buf_init(&r->state, LIMIT_STATE_BYTES);
+    buf_init(&r->state, json_doc_capacity(LIMIT_STATE_BYTES)); /* while it is read */
     r->arena.max = 1024 * 1024;
 }
 

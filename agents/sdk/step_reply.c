@@ -159,12 +159,18 @@ void bt_step_reply_artifact(struct bt_step *s, const char *name, const char *med
 void bt_step_reply_state_json(struct bt_step *s, const char *json, size_t len)
 {
     struct bt_error err;
+    enum bt_code code;
 
     if (!step_reply_adds(s)) {
         return;
     }
     buf_clear(&s->reply.state);
-    if (json_to_doc((struct str){json, len}, NULL, &s->reply.state, &err) != BT_OK) {
+    code = json_to_doc((struct str){json, len}, NULL, &s->reply.state, &err);
+    if (code == BT_OK && s->reply.state.len > LIMIT_STATE_BYTES) {
+        code =
+            err_set(&err, BT_LIMIT, "%zu bytes, at most %d", s->reply.state.len, LIMIT_STATE_BYTES);
+    }
+    if (code != BT_OK) {
         refuse_json(s, "the handler's state", &err);
     }
 }

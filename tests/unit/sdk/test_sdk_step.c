@@ -207,6 +207,30 @@ static void a_refused_part_of_a_result_fails_whatever_is_added_to_it(void **stat
     expect(s, "at most 64 artifacts");
 }
 
+/* A map of one text: its bytes in msgpack are the text's and 6. */
+static struct bt_step *with_state_of(size_t text)
+{
+    char *patch = malloc(text + 9);
+    struct bt_step *s = make("{}");
+
+    assert_non_null(patch);
+    memset(patch, 'x', text + 8);
+    memcpy(patch, "{\"a\":\"", 6);
+    memcpy(patch + 6 + text, "\"}", 2);
+    bt_step_reply_state_json(s, patch, text + 8);
+    bt_step_reply_text(s, "kept");
+    free(patch);
+    return s;
+}
+
+static void a_state_has_so_many_bytes_and_not_one_more(void **state)
+{
+    (void)state;
+    expect(with_state_of(LIMIT_STATE_BYTES - 6),
+           "\"outcome\":\"completed\",\"result\":{\"text\":\"kept\"},\"state\":{\"a\":\"xx");
+    expect(with_state_of(LIMIT_STATE_BYTES - 5), "the handler's state: 65537 bytes, at most 65536");
+}
+
 static void another_outcome_follows_a_refused_part(void **state)
 {
     struct bt_step *s = make("{}");
@@ -699,6 +723,7 @@ int main(void)
         cmocka_unit_test(purpose_that_is_not_known_or_has_no_skill_is_refused),
         cmocka_unit_test(verdicts_have_their_form),
         cmocka_unit_test(a_refused_part_of_a_result_fails_whatever_is_added_to_it),
+        cmocka_unit_test(a_state_has_so_many_bytes_and_not_one_more),
         cmocka_unit_test(another_outcome_follows_a_refused_part),
         cmocka_unit_test(text_and_data_go_together_and_the_last_word_counts),
         cmocka_unit_test(wait_that_a_service_asks_for_goes_with_the_failure_only),
