@@ -106,6 +106,12 @@ static void a_limit_does_not_cut_a_character_in_two(void **state)
         }
     }
     steps_expect(tree_run(files_read, "{\"path\":\"face\",\"limit\":8}"), "\"bytes\":5,");
+    tree_text("in/first", "a\xc2\xa0" /* the first of two bytes, and of three */
+                          "\xe0\xa0\x80!");
+    steps_expect(tree_run(files_read, "{\"path\":\"first\",\"limit\":2}"), "\"bytes\":1,");
+    steps_expect(tree_run(files_read, "{\"path\":\"first\",\"limit\":3}"), "\"bytes\":3,");
+    steps_expect(tree_run(files_read, "{\"path\":\"first\",\"limit\":5}"), "\"bytes\":3,");
+    steps_expect(tree_run(files_read, "{\"path\":\"first\",\"limit\":6}"), "\"bytes\":6,");
 }
 
 static void unreadable_files_are_denied(void **state)
