@@ -54,6 +54,16 @@ class Lines(BatonTest):
         self.assertEqual([(x["line"], "planId" in x, "error" in x) for x in found],
                          [(1, True, False), (3, False, True), (4, False, True), (5, True, False), (6, False, True)])
 
+    def test_what_is_remarked_about_a_line_is_said_with_its_number(self):
+        plan = {"goal": "g", "steps": [{"stepId": "h", "type": "human_review", "task": "Is this report right as it is?"}]}
+        text = lines(plan, dict(plan, colour="blue"))
+        ids, said = self.run_lines(text, "--lenient")
+        self.assertEqual(len(ids), 2)
+        self.assertRegex(said, r"(?s)line 2: .*warning: .*colour")
+        self.assertNotIn("line 1:", said)
+        found = json.loads(self.d.cli("run", "--plans", "-", "--lenient", "--json", stdin=text))
+        self.assertEqual(["problems" in x for x in found], [False, True])
+
     def test_nothing_is_nothing(self):
         self.assertEqual(self.run_lines("")[0], [])
         self.assertEqual(self.run_lines("\n \n")[0], [])

@@ -7,6 +7,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "protocol/limits.h"
 #include "protocol/wire/doc.h"
 #include "supervisor/cli/common/agents.h"
 #include "supervisor/cli/common/call.h"
@@ -151,11 +152,11 @@ void cli_print_routes(const struct cli *cli, const cJSON *routes)
     }
 }
 
-static void print_warnings(const cJSON *answer)
+static void print_warnings(const cJSON *problems)
 {
     const cJSON *p;
 
-    cJSON_ArrayForEach(p, cJSON_GetObjectItemCaseSensitive(answer, "problems"))
+    cJSON_ArrayForEach(p, problems)
     {
         cli_print_problem(p, "warning");
     }
@@ -219,7 +220,8 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
         if (what->goal != NULL) {
             cli_drop_own_remarks(cJSON_GetObjectItemCaseSensitive(answer, "problems"));
         }
-        print_warnings(answer); /* warnings are printed even when quiet */
+        /* warnings are printed even when quiet */
+        print_warnings(cJSON_GetObjectItemCaseSensitive(answer, "problems"));
         if (what->ret_issues != NULL) {
             *what->ret_issues = cJSON_DetachItemFromObjectCaseSensitive(answer, "problems");
         }
@@ -233,16 +235,14 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
 
 /* ---- --plans: a plan in each line ---- */
 
-enum { AT_ONCE = 64 };
-
 /* Lines that wait to be submitted. */
 struct lines {
     struct cli *cli;
-    struct bt_submit plans[AT_ONCE];
-    struct bt_submitted results[AT_ONCE];
-    char *texts[AT_ONCE];
-    char *keys[AT_ONCE];
-    uint64_t numbers[AT_ONCE]; /* from 1 on */
+    struct bt_submit plans[LIMIT_PLANS_AT_ONCE];
+    struct bt_submitted results[LIMIT_PLANS_AT_ONCE];
+    char *texts[LIMIT_PLANS_AT_ONCE];
+    char *keys[LIMIT_PLANS_AT_ONCE];
+    uint64_t numbers[LIMIT_PLANS_AT_ONCE]; /* from 1 on */
     size_t n;
     enum cli_exit code; /* of the first error */
     bool silent;        /* nobody answers: what comes after is not sent */
@@ -251,6 +251,8 @@ struct lines {
 static void print_line(struct lines *l, size_t i)
 {
     const struct bt_submitted *r = &l->results[i];
+    cJSON *answer = r->err.code == BT_OK && r->json != NULL ? json_tree(r->json) : NULL;
+    cJSON *remarks = cJSON_DetachItemFromObjectCaseSensitive(answer, "problems");
     cJSON *line;
     cJSON *error;
 
@@ -259,6 +261,10 @@ static void print_line(struct lines *l, size_t i)
     }
     if (!l->cli->json && r->err.code == BT_OK) {
         (void)printf("%s\n", r->plan_id);
+        if (cJSON_GetArraySize(remarks) > 0) {
+            cli_note("line %llu: plan %s\n", (unsigned long long)l->numbers[i], r->plan_id);
+            print_warnings(remarks);
+        }
     } else if (!l->cli->json) {
         cli_error("line %llu: %s", (unsigned long long)l->numbers[i], r->err.msg);
     } else {
@@ -266,6 +272,10 @@ static void print_line(struct lines *l, size_t i)
         (void)cJSON_AddNumberToObject(line, "line", (double)l->numbers[i]);
         if (r->err.code == BT_OK) {
             (void)cJSON_AddStringToObject(line, "planId", r->plan_id);
+            if (cJSON_GetArraySize(remarks) > 0) {
+                (void)cJSON_AddItemToObject(line, "problems", remarks);
+                remarks = NULL;
+            }
         } else {
             error = cli_fields("code", bt_code_name(r->err.code));
             (void)cJSON_AddStringToObject(error, "message", r->err.msg);
@@ -275,6 +285,8 @@ static void print_line(struct lines *l, size_t i)
         cli_print_json(line);
         cJSON_Delete(line);
     }
+    cJSON_Delete(remarks);
+    cJSON_Delete(answer);
 }
 
 static void submit_waiting(struct lines *l)
@@ -310,7 +322,7 @@ static void add_line(struct lines *l, const char *text, uint64_t number, const c
                                         .policy_json = policy,
                                         .lenient = cli_flag(l->cli, "lenient")};
     l->numbers[l->n++] = number;
-    if (l->n == AT_ONCE) {
+    if (l->n == LIMIT_PLANS_AT_ONCE) {
         submit_waiting(l);
     }
 }
