@@ -370,11 +370,11 @@ static enum bt_code read_map(struct step_reader *s, struct doc source, struct bu
     (void)value_u64(&s->at, "maxConcurrency", s->values[STEP_CONCURRENCY], 1, LIMIT_STEPS,
                     &concurrency);
     (void)value_choice(&s->at, "onItemFailure", s->values[STEP_ITEM_FAILURE], ends, 2, &end);
-    (void)value_id(&s->at, "as", s->values[STEP_AS], s->r->arena, &as, &oom);
+    const bool named = value_id(&s->at, "as", s->values[STEP_AS], s->r->arena, &as, &oom);
     check_list(s, s->values[STEP_FOR_EACH]);
     body.goes_on = end == 1;
     body.concurrency = (uint32_t)concurrency;
-    if (as.len > 0) {
+    if (named) {
         plan_child_check_word(s, "as", as);
         body.words[body.n_words++] = as;
     }

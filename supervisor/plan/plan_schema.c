@@ -11,6 +11,7 @@
 
 #include "protocol/base/assert.h"
 #include "protocol/limits.h"
+#include "supervisor/plan/flow/child.h"
 #include "supervisor/plan/policy_internal.h"
 
 struct field {
@@ -204,11 +205,13 @@ static cJSON *one_or_list(cJSON *item, uint64_t most)
     return any_of(item, list, NULL);
 }
 
+/* most: bytes of an id of its own; 0 = any text. The name of an item has no dot. */
 static cJSON *id_or_number(uint64_t most)
 {
     char pattern[48];
     cJSON *name = NULL;
-    (void)snprintf(pattern, sizeof pattern, "^[A-Za-z0-9_.-]{1,%u}$", (unsigned)LIMIT_ID_BYTES);
+    (void)snprintf(pattern, sizeof pattern, "^[A-Za-z0-9_%s-]{1,%u}$",
+                   most < LIMIT_ID_BYTES ? "" : ".", (unsigned)most);
     name = text_of(0, most > 0 ? pattern : NULL);
     return any_of(name, typed("integer"), NULL);
 }

@@ -487,10 +487,28 @@ const char *plan_step_field_name(uint8_t field)
     return "";
 }
 
+/* Whether templates can name it. */
+static bool is_word(struct str word)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    bool all = true;
+    for (size_t i = 0; i < word.len; i++) {
+        all = all && word.ptr[i] != 0 && strchr(letters, word.ptr[i]) != NULL;
+    }
+    return all && word.len >= 1 && word.len <= CHILD_WORD_BYTES;
+}
+
 void plan_child_check_word(struct step_reader *s, const char *field, struct str word)
 {
     static const char *const taken[] = {"results", "inputs",    "item",     "index",
                                         "state",   "iteration", "previous", "steps"};
+    if (!is_word(word)) {
+        location_report(&s->at, PROBLEM_INVALID_FIELD, false, field,
+                        "expected 1 to %d letters, digits, \"_\" and \"-\", got \"%.*s\"",
+                        (int)CHILD_WORD_BYTES, STR_ARG(word));
+        return;
+    }
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
         if (str_is(word, taken[i])) {
             location_report(&s->at, PROBLEM_INVALID_FIELD, false, field,
@@ -498,10 +516,9 @@ void plan_child_check_word(struct step_reader *s, const char *field, struct str 
                             taken[i]);
         }
     }
-    if (plan_child_has_word(s->r, word) || memchr(word.ptr, '.', word.len) != NULL) {
+    if (plan_child_has_word(s->r, word)) {
         location_report(&s->at, PROBLEM_INVALID_FIELD, false, field,
-                        "\"%.*s\" is taken outside, or has a dot; choose another name",
-                        STR_ARG(word));
+                        "\"%.*s\" is taken outside; choose another name", STR_ARG(word));
     }
 }
 

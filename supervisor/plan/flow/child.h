@@ -24,6 +24,7 @@ enum {
     CHILD_ITEMS_MAX = 10000,   /* as many as a plan may have steps */
     CHILD_ROUNDS_MAX = 100000, /* each round is a plan of its own */
     CHILD_INDEX_BYTES = 6,     /* "[9999]" */
+    CHILD_WORD_BYTES = 32,     /* of the name of an item */
     CHILD_WORDS_MAX = 4 + CHILD_DEPTH_MAX
 };
 
