@@ -170,6 +170,9 @@ void plan_body_policy(const struct step_reader *s, struct plan_policy *ret)
     *ret = *s->r->policy;
     ret->about = (struct plan_about){0};
     ret->step.on_failure = ON_FAILURE_ABORT;
+    ret->step.on_verify = ret->step.on_verify == ON_FAILURE_REPLAN /* nothing inside is */
+                              ? ON_FAILURE_RETRY
+                              : ret->step.on_verify;
     ret->signoff = false;
     ret->plan_timeout_ms = 0;
     ret->budget_tokens = ret->budget_micros = 0;
@@ -220,9 +223,9 @@ static void check_step(struct step_reader *s, const struct child_body *body, str
                         STR_ARG(step->step_id), (unsigned)(LIMIT_ID_BYTES - CHILD_INDEX_BYTES));
     }
     if (policy == ON_FAILURE_REPLAN || step->rules->policy.on_verify == ON_FAILURE_REPLAN) {
-        location_report(&s->at, PROBLEM_UNSUPPORTED, false, "onFailure",
-                        "replan: a step inside forEach or repeat cannot be replanned; set it on "
-                        "the step itself");
+        location_report(&s->at, PROBLEM_UNSUPPORTED, false,
+                        policy == ON_FAILURE_REPLAN ? "onFailure" : "onVerificationFailure",
+                        "replan: not of a step inside; set onFailure on the step around it");
     }
     if (body->goes_on && policy == ON_FAILURE_RETRY) {
         location_report(&s->at, PROBLEM_UNSUPPORTED, false, "onFailure",
@@ -402,8 +405,8 @@ static const struct field_name repeat_names[] = {
 #include "supervisor/plan/field_names.def"
 };
 
-static struct doc read_condition(struct step_reader *s, const struct location *at,
-                                 const struct doc *values, bool *ret_while)
+static struct doc read_condition(const struct location *at, const struct doc *values,
+                                 bool *ret_while)
 {
     const bool both = values[REPEAT_UNTIL].ptr != NULL && values[REPEAT_WHILE].ptr != NULL;
     const bool is_while = values[REPEAT_UNTIL].ptr == NULL;
@@ -420,7 +423,6 @@ static struct doc read_condition(struct step_reader *s, const struct location *a
         location_report(at, why.code == BT_LIMIT ? PROBLEM_LIMIT : PROBLEM_INVALID_FIELD, false,
                         is_while ? "while" : "until", "%s", why.msg);
     }
-    (void)s;
     return condition;
 }
 
@@ -451,7 +453,7 @@ static enum bt_code read_loop(struct step_reader *s, struct doc source, struct b
     (void)value_u64(&at, "max", values[REPEAT_MAX], 1, CHILD_ROUNDS_MAX, &most);
     (void)value_u64(&at, "delayMs", values[REPEAT_DELAY], 0, POLICY_MS_MAX, &delay);
     (void)value_choice(&at, "onMax", values[REPEAT_ON_MAX], ends, 2, &end);
-    const struct doc condition = read_condition(s, &at, values, &is_while);
+    const struct doc condition = read_condition(&at, values, &is_while);
     buf_init(&steps, BODY_BYTES);
     put_body(s, source, &steps);
     doc_put_map(out, 6);

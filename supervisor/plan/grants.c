@@ -154,8 +154,8 @@ static enum bt_code find_replanner(struct plan_reader *r)
             return code;
         }
     }
-    if (step == UINT32_MAX || id->len > 0 || r->registry == NULL) {
-        return BT_OK;
+    if (step == UINT32_MAX || id->len > 0 || r->registry == NULL || r->outer) {
+        return BT_OK; /* whoever reads a body refuses a replan in it */
     }
     if (!ref->given && plan_agent_with_skill(r, planner.skill) != REGISTRY_NONE) {
         return plan_agent_resolve(r, &at, "replan", &planner, id);
