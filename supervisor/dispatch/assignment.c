@@ -43,7 +43,10 @@ struct str assignment_agent_id(const struct assignment *q, uint32_t step)
     uint32_t agent = q->run->steps[step].agent;
 
     if (agent == s->agent || agent >= registry_agents(engine_registry(q->engine))) {
-        return s->agent_id.len > 0 ? s->agent_id : STR_LIT("person");
+        return s->agent_id.len > 0         ? s->agent_id
+               : s->type == STEP_TYPE_PLAN ? STR_LIT("plan")
+               : s->type == STEP_TYPE_WAIT ? STR_LIT("wait")
+                                           : STR_LIT("person");
     }
     return registry_agent_view(engine_registry(q->engine), agent).id;
 }

@@ -49,8 +49,8 @@ BT_MUST_CHECK enum bt_code assignment_preview(struct assignment *q, struct bt_er
 
 /* The card of the agent that gets it; NULL when it has none. */
 const struct msg_card *assignment_card(const struct assignment *q);
-/* Who executed, or is to execute, a step: the plan's agent, or who got it by handoff or fallback.
- */
+/* Who executed, or is to execute, a step: the plan's agent, or who got it by handoff or fallback;
+ * of a step without an agent "person", "plan" (its children) or "wait". */
 struct str assignment_agent_id(const struct assignment *q, uint32_t step);
 /* assignment_context.c: the text of the results before the step (M070), the results of its
  * dependencies, of at most `room` bytes together, and the steps that have none. */
