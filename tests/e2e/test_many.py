@@ -2,10 +2,11 @@
 there once."""
 import json
 import random
+import subprocess
 import threading
 import unittest
 
-from harness import BatonTest, main
+from harness import BIN, BatonTest, main
 from stage import Refusal, Stage
 
 PLAN = {"goal": "g", "steps": [{"stepId": "h", "type": "human_review", "task": "Is it right?"}]}
@@ -63,6 +64,22 @@ class Lines(BatonTest):
         self.assertNotIn("line 1:", said)
         found = json.loads(self.d.cli("run", "--plans", "-", "--lenient", "--json", stdin=text))
         self.assertEqual(["problems" in x for x in found], [False, True])
+
+    def test_a_line_does_not_wait_for_the_next_one(self):
+        with subprocess.Popen([BIN / "baton", "run", "--plans", "-", "--state", self.d.state], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as p:
+            for n in 1, 2:
+                p.stdin.write(lines(PLAN).encode())
+                p.stdin.flush()
+                self.assertIn(p.stdout.readline().decode().strip(), {x["planId"] for x in self.plans()})
+                self.assertEqual(len(self.plans()), n)
+            p.stdin.close()
+            self.assertEqual(p.wait(30), 0)
+
+    def test_what_cannot_be_read_is_said(self):
+        done = self.d.cli_any("run", "--plans", self.d.work)
+        self.assertEqual((done.returncode, self.plans()), (1, []))
+        self.assertIn("it cannot be read to its end: Is a directory", done.stderr)
 
     def test_nothing_is_nothing(self):
         self.assertEqual(self.run_lines("")[0], [])

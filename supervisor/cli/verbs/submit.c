@@ -1,9 +1,12 @@
 #include "supervisor/cli/verbs/submit.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cjson/cJSON.h>
 
@@ -244,6 +247,8 @@ struct lines {
     char *keys[LIMIT_PLANS_AT_ONCE];
     uint64_t numbers[LIMIT_PLANS_AT_ONCE]; /* from 1 on */
     size_t n;
+    int fd;             /* where lines come from */
+    int error;          /* of reading it: an errno, or 0 */
     enum cli_exit code; /* of the first error */
     bool silent;        /* nobody answers: what comes after is not sent */
 };
@@ -309,15 +314,37 @@ static void submit_waiting(struct lines *l)
     l->n = 0;
 }
 
+/* Reads more of the lines. What waits is submitted first when there is nothing to read yet. */
+static ssize_t read_more(void *ctx, char *buf, size_t n)
+{
+    struct lines *l = ctx;
+    struct pollfd more = {.fd = l->fd, .events = POLLIN};
+    ssize_t got;
+
+    if (poll(&more, 1, 0) == 0) {
+        submit_waiting(l);
+    }
+    do {
+        got = read(l->fd, buf, n);
+    } while (got < 0 && errno == EINTR);
+    l->error = got < 0 ? errno : 0;
+    return got;
+}
+
 static void add_line(struct lines *l, const char *text, uint64_t number, const char *policy)
 {
     const char *key = cli_value(l->cli, "key");
     char *own = NULL;
+    char *copy = strdup(text);
 
-    if (key != NULL && asprintf(&own, "%s-%llu", key, (unsigned long long)number) < 0) {
-        own = NULL; /* out of memory: so is the line below */
+    if (copy == NULL ||
+        (key != NULL && asprintf(&own, "%s-%llu", key, (unsigned long long)number) < 0)) {
+        cli_error("line %llu: out of memory", (unsigned long long)number);
+        l->code = CLI_INTERNAL;
+        free(copy);
+        return;
     }
-    l->plans[l->n] = (struct bt_submit){.plan_json = l->texts[l->n] = strdup(text),
+    l->plans[l->n] = (struct bt_submit){.plan_json = l->texts[l->n] = copy,
                                         .client_key = l->keys[l->n] = own,
                                         .policy_json = policy,
                                         .lenient = cli_flag(l->cli, "lenient")};
@@ -327,19 +354,22 @@ static void add_line(struct lines *l, const char *text, uint64_t number, const c
     }
 }
 
-static enum cli_exit submit_lines(struct cli *cli, FILE *f, const char *policy)
+static enum cli_exit submit_lines(struct cli *cli, const char *path, int fd, const char *policy)
 {
     struct lines *l = calloc(1, sizeof *l);
+    FILE *f = l != NULL ? fopencookie(l, "r", (cookie_io_functions_t){.read = read_more}) : NULL;
     char *text = NULL;
     size_t cap = 0;
     ssize_t len;
     enum cli_exit code;
 
-    if (l == NULL) {
+    if (f == NULL) {
         cli_error("out of memory for plans");
+        free(l);
         return CLI_INTERNAL;
     }
     l->cli = cli;
+    l->fd = fd;
     if (cli->json) {
         cli_list_begin();
     }
@@ -355,10 +385,15 @@ static enum cli_exit submit_lines(struct cli *cli, FILE *f, const char *policy)
     if (l->silent && !feof(f)) {
         cli_error("the lines after these were not submitted: nobody answers");
     }
+    if (l->error != 0) {
+        cli_error("%s: it cannot be read to its end: %s", path, strerror(l->error));
+        l->code = l->code == CLI_OK ? CLI_INTERNAL : l->code;
+    }
     if (cli->json) {
         cli_list_end();
     }
     code = l->code;
+    (void)fclose(f);
     free(text);
     free(l);
     return code;
@@ -367,24 +402,20 @@ static enum cli_exit submit_lines(struct cli *cli, FILE *f, const char *policy)
 enum cli_exit cli_submit_lines(struct cli *cli, const char *path)
 {
     const bool is_stdin = strcmp(path, "-") == 0;
-    FILE *f = is_stdin ? stdin : fopen(path, "re");
+    const int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     char *policy = NULL;
     enum cli_exit code;
 
-    if (f == NULL) {
+    if (fd < 0) {
         cli_error("%s: %s", path, strerror(errno));
         return CLI_USAGE;
     }
     code = read_policy(cli, &policy) ? cli_connect(cli) : CLI_USAGE;
     if (code == CLI_OK) {
-        code = submit_lines(cli, f, policy);
-    }
-    if (ferror(f)) {
-        cli_error("%s: it cannot be read to its end", path);
-        code = code == CLI_OK ? CLI_INTERNAL : code;
+        code = submit_lines(cli, path, fd, policy);
     }
     if (!is_stdin) {
-        (void)fclose(f);
+        (void)close(fd);
     }
     cJSON_free(policy);
     return code;
