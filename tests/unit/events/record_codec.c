@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "protocol/base/utf8.h"
+#include "protocol/wire/doc.h"
 #include "tests/support/random.h"
 #include "tests/unit/core/run/flat_record.h"
 
@@ -628,6 +629,61 @@ static void a_row_that_does_not_fit_is_refused(void **state)
     }
 }
 
+/* Whether the value of the member is a word of a table, or an id that the plan has. */
+static bool is_known_word(enum record_type t, struct str key)
+{
+    static const char *const known[] = {"type",        "stepId",  "failedStepId", "instanceId",
+                                        "reviewId",    "action",  "class",        "decision",
+                                        "errorClass",  "outcome", "phase",        "stop",
+                                        "failureKind", "reason"};
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (str_is(key, known[i])) {
+            return true;
+        }
+    }
+    return (str_is(key, "kind") && t != REC_WAIT_STARTED) ||
+           (str_is(key, "status") && t != REC_COMPENSATION_FINISHED);
+}
+
+static void a_word_that_its_table_does_not_have_is_refused(void **state)
+{
+    struct bench *b = *state;
+    struct rng r = rng_seeded(__func__);
+
+    codec_plan_make(&b->p, 5, 6, STR_LIT("a task to do"), 3);
+    for (int i = 0; i < 30 * REC_COUNT; i++) {
+        const enum record_type t = (enum record_type)(i % REC_COUNT);
+        struct record rec = random_record(&r, &b->p.plan, t);
+        const struct record_extra x = extra_of(b, &rec);
+        struct doc_cursor c;
+        struct doc_head head;
+        if (record_about(t) != ABOUT_PLAN) {
+            continue;
+        }
+        rec.text.len = 0;
+        encode(b, &rec, &x);
+        c = doc_cursor(doc_from_buf(&b->body));
+        (void)doc_next(&c, &head);
+        for (uint32_t n = head.n; n > 0; n--) {
+            const struct str key = doc_string(doc_skip(&c));
+            const struct str word = doc_string(doc_skip(&c));
+            struct record got;
+            if (word.len > 0 && is_known_word(t, key)) {
+                uint8_t *at = b->body.at + ((const uint8_t *)word.ptr - b->body.at);
+                const uint8_t was = *at;
+                struct journal_row row = row_of(b, &rec);
+                *at = '?';
+                arena_reset(&b->arena);
+                assert_int_equal(
+                    record_decode(&row, &b->p.plan, b->p.plan_id, 1, 1, &b->arena, &got, NULL),
+                    BT_PROTOCOL);
+                *at = was;
+            }
+        }
+    }
+}
+
 static void no_flipped_bit_makes_decode_misbehave(void **state)
 {
     struct bench *b = *state;
@@ -668,6 +724,7 @@ int main(void)
         TEST(a_turn_stands_under_its_session),
         TEST(an_agent_that_the_plan_does_not_know_is_refused),
         TEST(a_row_that_does_not_fit_is_refused),
+        TEST(a_word_that_its_table_does_not_have_is_refused),
         TEST(no_flipped_bit_makes_decode_misbehave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
