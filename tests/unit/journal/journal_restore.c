@@ -1,6 +1,9 @@
 /* A copy of the journal, put in the place of one; and the file of faults beside it. */
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -132,6 +135,37 @@ static void a_journal_that_a_daemon_holds_is_not_replaced(void **state)
     assert_non_null(strstr(plans_of(f), "lost"));
 }
 
+/* The lock alone: a daemon that has it may open the journal at any moment. */
+static void a_directory_that_a_daemon_has_locked_is_left_alone(void **state)
+{
+    struct fixture *f = *state;
+    const char *copy = copy_with_one_plan(f);
+    struct bt_error err;
+    const int lock = open(in(f->dir, "lock"), O_RDWR | O_CLOEXEC);
+
+    assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
+    assert_int_equal(journal_backup_stopped(f->dir, in(f->root, "other"), &err), BT_CONFLICT);
+    assert_int_equal(journal_restore(f->dir, copy, true, &err), BT_CONFLICT);
+    assert_false(is_there(in(f->root, "other")));
+    assert_false(is_there(in(f->dir, "journal.db.old")));
+    assert_int_equal(close(lock), 0);
+    assert_ok(journal_backup_stopped(f->dir, in(f->root, "other"), &err), err);
+}
+
+static void a_copy_may_stand_in_the_working_directory(void **state)
+{
+    struct fixture *f = *state;
+    char was[PATH_MAX];
+    struct bt_error err;
+
+    (void)copy_with_one_plan(f);
+    assert_non_null(getcwd(was, sizeof was));
+    assert_int_equal(chdir(f->root), 0);
+    assert_ok(journal_backup_stopped(f->dir, "other", &err), err);
+    assert_int_equal(chdir(was), 0);
+    assert_true(is_there(in(f->root, "other")));
+}
+
 static void the_file_of_faults_is_the_owners_and_has_one_page(void **state)
 {
     struct fixture *f = *state;
@@ -182,6 +216,8 @@ int main(void)
         RULE(a_copy_becomes_the_journal_of_a_directory_without_one),
         RULE(what_cannot_be_put_aside_stays_the_journal),
         RULE(a_journal_that_a_daemon_holds_is_not_replaced),
+        RULE(a_directory_that_a_daemon_has_locked_is_left_alone),
+        RULE(a_copy_may_stand_in_the_working_directory),
         RULE(the_file_of_faults_is_the_owners_and_has_one_page),
         RULE(without_a_directory_there_are_no_faults_and_the_reason_is_said),
     };
