@@ -11,7 +11,7 @@
 
 enum {
     FIRES_A_CYCLE = 64,
-    VERDICTS_MAX = 32,      /* of one schedule in a cycle */
+    VERDICTS_A_CYCLE = 1024,
     AGAIN_MS = 1000,        /* for want of room or agents */
     AGENTS_WAIT_MS = 60000, /* a fire waits for missing agents, at most the catch-up window */
     SET_BACK_MS = 3 * 3600 * 1000, /* the wall clock: less is a correction */
@@ -159,8 +159,7 @@ static enum bt_code skip_invalid(struct schedules *s, struct schedule *p,
     return code == BT_OK ? count_failure(s, p, kept.msg, err) : code;
 }
 
-/* False: it is looked at later. */
-static bool fire(struct schedules *s, struct schedule *p, const struct schedule_verdict *v)
+static void fire(struct schedules *s, struct schedule *p, const struct schedule_verdict *v)
 {
     const msec now = engine_wall(s->engine);
     const msec patience = p->catch_up_ms < AGENTS_WAIT_MS ? p->catch_up_ms : AGENTS_WAIT_MS;
@@ -181,7 +180,7 @@ static bool fire(struct schedules *s, struct schedule *p, const struct schedule_
     }
     submission_done(&d);
     if (engine_has_failed(s->engine)) {
-        return false;
+        return;
     }
     if (fired == FIRED_NOT_YET) {
         p->held_since = p->held_since == 0 ? now : p->held_since;
@@ -189,7 +188,7 @@ static bool fire(struct schedules *s, struct schedule *p, const struct schedule_
         if (why.code == BT_BUSY || why.code == BT_UNAVAILABLE || why.code == BT_NOMEM ||
             now - p->held_since <= patience) {
             table_due(s, p, now + AGAIN_MS);
-            return false;
+            return;
         }
         fired = FIRED_NEVER;
     }
@@ -202,7 +201,6 @@ static bool fire(struct schedules *s, struct schedule *p, const struct schedule_
     if (code != BT_OK) {
         engine_fail(s->engine, &err);
     }
-    return code == BT_OK && p->life == SCHEDULE_ACTIVE;
 }
 
 static void cancel_open(struct schedules *s, const struct schedule *p)
@@ -230,22 +228,19 @@ static void cancel_open(struct schedules *s, const struct schedule *p)
     }
 }
 
-/* True: another verdict may follow at once. */
-static bool act(struct schedules *s, struct schedule *p, const struct schedule_verdict *v,
-                uint32_t *io_fires)
+/* After a fire or a skip the schedule stays due, and is asked again. */
+static void act(struct schedules *s, struct schedule *p, const struct schedule_verdict *v)
 {
     const bool changed = v->queued_from != p->queued_from || v->back_cursor != p->back_cursor;
     struct bt_error err;
     enum bt_code code = BT_OK;
-    bool again = false;
 
     switch (v->what) {
     case SCHEDULE_FIRE:
-        (*io_fires)--;
-        return fire(s, p, v);
+        fire(s, p, v);
+        break;
     case SCHEDULE_SKIP:
         code = skip(s, p, v, (struct str){"", 0}, &err);
-        again = true;
         break;
     case SCHEDULE_CANCEL:
         cancel_open(s, p);
@@ -269,20 +264,6 @@ static bool act(struct schedules *s, struct schedule *p, const struct schedule_v
     }
     if (code != BT_OK) {
         engine_fail(s->engine, &err);
-    }
-    return again && code == BT_OK;
-}
-
-static void look_at(struct schedules *s, struct schedule *p, uint32_t *io_fires)
-{
-    struct schedule_verdict v;
-
-    for (int i = 0; i<VERDICTS_MAX && * io_fires> 0; i++) {
-        const struct schedule_case c = fire_case(s, p);
-        schedule_decide(&c, &v);
-        if (!act(s, p, &v, io_fires)) {
-            return;
-        }
     }
 }
 
@@ -321,14 +302,15 @@ static void notice_zones(struct schedules *s, msec now)
 /* Not while the daemon stops, and not without room: every fire writes. */
 static bool may_fire(const struct schedules *s)
 {
-    return s->loaded && (s->n > 0 || s->declared_n > 0) && !engine_is_draining(s->engine) &&
-           !engine_is_stalled(s->engine) && !journal_storage_low(engine_journal(s->engine));
+    return s->loaded && (s->n > 0 || s->declared_at != MSEC_NEVER) &&
+           !engine_is_draining(s->engine) && !engine_is_stalled(s->engine) &&
+           !journal_storage_low(engine_journal(s->engine));
 }
 
 void schedules_cycle(struct schedules *s)
 {
     const msec now = engine_wall(s->engine);
-    uint32_t fires = FIRES_A_CYCLE;
+    uint32_t fires = 0;
 
     if (!may_fire(s)) {
         return;
@@ -336,18 +318,23 @@ void schedules_cycle(struct schedules *s)
     declared_cycle(s);
     notice_set_back(s, now);
     notice_zones(s, now);
-    for (int i = 0; i < FIRES_A_CYCLE && fires > 0 && s->heap_n > 0; i++) {
+    for (int i = 0; i < VERDICTS_A_CYCLE && fires < FIRES_A_CYCLE && s->n > 0; i++) {
         struct schedule *p = s->at[s->heap[0]];
+        struct schedule_case c;
+        struct schedule_verdict v;
         if (p->due > now || engine_has_failed(s->engine)) {
             break;
         }
-        look_at(s, p, &fires);
+        c = fire_case(s, p);
+        schedule_decide(&c, &v);
+        fires += v.what == SCHEDULE_FIRE;
+        act(s, p, &v);
     }
 }
 
 msec schedules_deadline(const struct schedules *s, msec mono, msec wall)
 {
-    const msec first = s->heap_n > 0 ? s->at[s->heap[0]]->due : MSEC_NEVER;
+    const msec first = s->n > 0 ? s->at[s->heap[0]]->due : MSEC_NEVER;
     const msec due = s->declared_at < first ? s->declared_at : first;
 
     if (due == MSEC_NEVER || due > wall) {

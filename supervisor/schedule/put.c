@@ -357,7 +357,7 @@ static enum bt_code check_put(struct schedules *s, const struct msg_schedule_put
                        "name: '%.*s' is a schedule of another credential; use another name",
                        STR_ARG(m->name));
     }
-    if (code == BT_OK && before == NULL && s->alive >= SCHEDULES_MAX) {
+    if (code == BT_OK && before == NULL && s->n >= SCHEDULES_MAX) {
         return err_set(err, BT_LIMIT, "there are %d schedules, the limit: delete one before",
                        SCHEDULES_MAX);
     }

@@ -53,9 +53,7 @@ struct schedules {
     struct zones *zones;
     struct schedule **at; /* by slot; NULL = free */
     uint32_t n, cap;      /* slots */
-    uint32_t alive;
-    uint32_t *heap; /* slots, the one that is due first at 0 */
-    uint32_t heap_n;
+    uint32_t *heap;       /* slots, the one that is due first at 0 */
     struct map by_name;
     struct schedule_open **open;
     uint32_t open_n, open_cap;

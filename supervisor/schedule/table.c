@@ -57,10 +57,10 @@ static void sift(struct schedules *s, uint32_t i)
     }
     for (;;) {
         uint32_t child = i * 2 + 1;
-        if (child + 1 < s->heap_n && due_of(s, child + 1) < due_of(s, child)) {
+        if (child + 1 < s->n && due_of(s, child + 1) < due_of(s, child)) {
             child++;
         }
-        if (child >= s->heap_n || due <= due_of(s, child)) {
+        if (child >= s->n || due <= due_of(s, child)) {
             break;
         }
         put_at(s, i, s->heap[child]);
@@ -108,11 +108,9 @@ enum bt_code table_add(struct schedules *s, struct schedule *p, struct bt_error 
         schedule_free(p);
         return err_set(err, BT_NOMEM, "out of memory for a schedule");
     }
-    p->slot = s->n++;
+    p->slot = p->heap_at = s->n++;
     s->at[p->slot] = p;
-    s->heap[s->heap_n] = p->slot;
-    p->heap_at = s->heap_n++;
-    s->alive++;
+    s->heap[p->heap_at] = p->slot;
     sift(s, p->heap_at);
     return BT_OK;
 }
@@ -132,11 +130,11 @@ void table_remove(struct schedules *s, struct schedule *p)
 {
     const uint32_t slot = p->slot;
     const uint32_t hole = p->heap_at;
-    const uint32_t last = s->heap[--s->heap_n];
     struct schedule *moved = s->at[s->n - 1];
+    const uint32_t last = s->heap[--s->n];
 
     (void)map_remove(&s->by_name, str_from(p->name));
-    if (hole < s->heap_n) {
+    if (hole < s->n) {
         put_at(s, hole, last);
         sift(s, hole);
     }
@@ -151,8 +149,6 @@ void table_remove(struct schedules *s, struct schedule *p)
             }
         }
     }
-    s->n--;
-    s->alive--;
     schedule_free(p);
 }
 
