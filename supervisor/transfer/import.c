@@ -382,18 +382,20 @@ static enum bt_code plan_line(struct transfer *t, struct journal *journal, struc
 static enum bt_code first_line(struct transfer *t, struct journal *journal, struct doc line,
                                msec wall, enum transfer_result *ret, struct bt_error *err)
 {
+    bool exists = false;
     enum bt_code code;
-    bool done;
 
     forget(t);
     t->is_session = str_is(line_get_text(line, "kind"), "session");
     t->is_schedule = str_is(line_get_text(line, "kind"), "schedule");
     t->active = true;
     if (t->is_session) {
-        return import_session_line(&t->session, journal, line, &done, &t->failed_write, err);
+        return import_session_begin(&t->session, journal, line, err);
     }
     if (t->is_schedule) {
-        return import_schedule_line(&t->schedule, journal, line, wall, ret, &t->failed_write, err);
+        code = import_schedule_begin(&t->schedule, journal, line, &exists, err);
+        *ret = exists ? TRANSFER_EXISTS : *ret;
+        return code;
     }
     code = read_head(t, line, err);
     return code == BT_OK ? make_way(t, journal, wall, ret, err) : code;

@@ -90,8 +90,8 @@ enum bt_code export_schedules(struct journal *journal, struct schedule_place *pl
 
 /* ---- in ---- */
 
-static enum bt_code begin(struct schedule_import *s, struct journal *journal, struct doc line,
-                          bool *ret_exists, struct bt_error *err)
+enum bt_code import_schedule_begin(struct schedule_import *s, struct journal *journal,
+                                   struct doc line, bool *ret_exists, struct bt_error *err)
 {
     const struct str name = line_get_text(line, "name");
     const struct str owner = line_get_text(line, "owner");
@@ -158,14 +158,7 @@ enum bt_code import_schedule_line(struct schedule_import *s, struct journal *jou
                                   bool *ret_failed_write, struct bt_error *err)
 {
     const struct str kind = line_get_text(line, "kind");
-    bool exists = false;
-    enum bt_code code;
 
-    if (str_is(kind, "schedule")) {
-        code = begin(s, journal, line, &exists, err);
-        *ret = exists ? TRANSFER_EXISTS : *ret;
-        return code;
-    }
     if (str_is(kind, "document")) {
         return line_get_bytes(line, "bytes", &s->doc, err);
     }

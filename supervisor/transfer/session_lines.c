@@ -200,8 +200,8 @@ enum bt_code export_sessions(struct journal *journal, msec since, struct session
 
 /* ---- in ---- */
 
-static enum bt_code begin(struct session_import *s, struct journal *journal, struct doc line,
-                          struct bt_error *err)
+enum bt_code import_session_begin(struct session_import *s, struct journal *journal,
+                                  struct doc line, struct bt_error *err)
 {
     const struct str id = line_get_text(line, "sessionId");
     struct journal_session old;
@@ -355,9 +355,6 @@ enum bt_code import_session_line(struct session_import *s, struct journal *journ
     const struct str kind = line_get_text(line, "kind");
 
     *ret_done = false;
-    if (str_is(kind, "session")) {
-        return begin(s, journal, line, err);
-    }
     if (str_is(kind, "message")) {
         return take_message(s, journal, line, ret_failed_write, err);
     }

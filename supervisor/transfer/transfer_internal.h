@@ -67,7 +67,9 @@ struct session_import {
     uint64_t here; /* messages that are here already */
     uint64_t next;
 };
-/* One line of it, its head first. *ret_failed_write as in transfer_import. */
+/* Its first line, and each of the others. *ret_failed_write as in transfer_import. */
+BT_MUST_CHECK enum bt_code import_session_begin(struct session_import *s, struct journal *journal,
+                                                struct doc line, struct bt_error *err);
 BT_MUST_CHECK enum bt_code import_session_line(struct session_import *s, struct journal *journal,
                                                struct doc line, bool *ret_done,
                                                bool *ret_failed_write, struct bt_error *err);
@@ -90,6 +92,9 @@ struct schedule_import {
     uint64_t body_hash, bytes;
     struct buf rule, doc;
 };
+BT_MUST_CHECK enum bt_code import_schedule_begin(struct schedule_import *s, struct journal *journal,
+                                                 struct doc line, bool *ret_exists,
+                                                 struct bt_error *err);
 BT_MUST_CHECK enum bt_code import_schedule_line(struct schedule_import *s, struct journal *journal,
                                                 struct doc line, msec wall,
                                                 enum transfer_result *ret, bool *ret_failed_write,
