@@ -210,8 +210,7 @@ static bool is_too_often(struct sessions *s, struct str of, msec now)
     if (now - b->from >= SESSIONS_FAILURES_MS) {
         *b = (struct bucket){.from = now};
     }
-    b->n += b->n < UINT32_MAX;
-    return b->n > SESSIONS_FAILURES_MAX;
+    return ++b->n > SESSIONS_FAILURES_MAX;
 }
 
 static uint32_t count_failure(struct failing at[BUCKETS], uint64_t of, msec now)
@@ -221,8 +220,7 @@ static uint32_t count_failure(struct failing at[BUCKETS], uint64_t of, msec now)
     if (f->of != of || now - f->from >= SESSIONS_FAILURES_MS) {
         *f = (struct failing){.of = of, .from = now};
     }
-    f->n += f->n < UINT32_MAX;
-    return f->n;
+    return ++f->n;
 }
 
 bool sessions_failed(struct sessions *s, struct session_peer peer, bool forged, msec now)

@@ -266,7 +266,7 @@ static bool is_noticed(const struct auth_store *store)
     return any;
 }
 
-/* Another directory, another time of it, or none any more. */
+/* Another directory, another time of its last change, or none any more. */
 static bool is_changed(struct auth_store *store)
 {
     const struct stat was = store->seen;
@@ -274,11 +274,8 @@ static bool is_changed(struct auth_store *store)
     if (stat(store->dir, &store->seen) != 0) {
         memset(&store->seen, 0, sizeof store->seen);
     }
-    return was.st_ino != store->seen.st_ino || was.st_dev != store->seen.st_dev ||
-           was.st_mtim.tv_sec != store->seen.st_mtim.tv_sec ||
-           was.st_mtim.tv_nsec != store->seen.st_mtim.tv_nsec ||
-           was.st_ctim.tv_sec != store->seen.st_ctim.tv_sec ||
-           was.st_ctim.tv_nsec != store->seen.st_ctim.tv_nsec;
+    return was.st_ino != store->seen.st_ino ||
+           memcmp(&was.st_ctim, &store->seen.st_ctim, sizeof was.st_ctim) != 0;
 }
 
 void auth_store_refresh(struct auth_store *store, struct session_time time, bool at_once)

@@ -23,9 +23,21 @@ static struct sessions *sessions;
 static struct audit *audit;
 static struct auth_store *store;
 
-static void quiet(enum log_level level, const char *event, const char *text, void *self)
+/* What is logged, a line each: "auth.credentials known=1 sessions_ended=0". */
+static char logged[65536];
+static size_t logged_n;
+
+static void keep_line(enum log_level level, const char *event, const char *text, void *self)
 {
-    (void)level, (void)event, (void)text, (void)self;
+    (void)level, (void)self;
+    if (sizeof logged - logged_n > 600) {
+        logged_n += (size_t)snprintf(logged + logged_n, 600, "%s %.500s\n", event, text);
+    }
+}
+
+static void forget_lines(void)
+{
+    logged[logged_n = 0] = 0;
 }
 
 static void open_store(void)
@@ -49,7 +61,8 @@ static void close_store(void)
 static int set_up(void **state)
 {
     (void)state;
-    log_setup(LOG_ERR, quiet, NULL);
+    log_setup(LOG_INFO, keep_line, NULL);
+    forget_lines();
     (void)snprintf(dir, sizeof dir, "/tmp/baton-store-XXXXXX");
     assert_non_null(mkdtemp(dir));
     open_store();
@@ -286,6 +299,97 @@ static void a_list_of_many_fits_a_line(void **state)
     says(told(), "Aaxxx");
 }
 
+static void as_many_credentials_as_there_are_files_are_known(void **state)
+{
+    char id[16];
+
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        (void)snprintf(id, sizeof id, "c%d", i);
+        const struct credential c = credential(id, i + 1);
+        put(&c);
+    }
+    forget_lines();
+    refresh();
+    says(logged, "auth.credentials known=40 sessions_ended=0\n");
+    for (int i = 0; i < 40; i++) {
+        (void)snprintf(id, sizeof id, "c%d", i);
+        assert_true(is_known(id));
+    }
+}
+
+static void a_file_that_is_refused_is_logged_and_the_others_are_known(void **state)
+{
+    const struct credential ann = credential("ann", 1);
+    const struct credential bob = credential("bob", 2);
+    int fd;
+
+    (void)state;
+    put(&ann);
+    put(&bob);
+    refresh();
+    forget_lines();
+    fd = open(path("ann"), O_WRONLY | O_TRUNC | O_CLOEXEC);
+    assert_true(fd >= 0 && write(fd, "{}", 2) == 2 && close(fd) == 0);
+    refresh();
+    says(logged, "auth.credential the credential ann is refused: ");
+    says(logged, "known=1 sessions_ended=0");
+    assert_true(is_known("bob"));
+}
+
+/* A directory that cannot be read opens nothing. */
+static void without_its_directory_nobody_is_known(void **state)
+{
+    const struct credential c = credential("ann", 1);
+    FILE *f;
+
+    (void)state;
+    put(&c);
+    refresh();
+    assert_true(is_known("ann"));
+    assert_true(unlink(path("ann")) == 0 && rmdir(path("")) == 0);
+    f = fopen(path(""), "we");
+    assert_true(f != NULL && fclose(f) == 0);
+    forget_lines();
+    refresh();
+    assert_false(is_known("ann"));
+    says(logged, "known=0");
+    close_store();
+    forget_lines();
+    open_store(); /* and the daemon starts with it */
+    assert_false(is_known("ann"));
+    says(logged, "auth.credentials ");
+    assert_int_equal(unlink(path("")), 0);
+    close_store();
+    open_store();
+    put(&c);
+    refresh();
+    assert_true(is_known("ann"));
+}
+
+static void the_directory_is_made_for_its_owner_alone(void **state)
+{
+    struct stat st;
+
+    (void)state;
+    assert_int_equal(stat(path(""), &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+}
+
+static void a_directory_that_is_as_it_was_is_not_read_again(void **state)
+{
+    const struct credential c = credential("ann", 1);
+
+    (void)state;
+    put(&c);
+    refresh();
+    auth_store_refresh(store, (struct session_time){NOW, WALL}, true);
+    forget_lines();
+    auth_store_refresh(store, (struct session_time){NOW, WALL}, true);
+    auth_store_refresh(store, (struct session_time){NOW + 10 * LOOK_MS, WALL}, false);
+    assert_string_equal(logged, "");
+}
+
 static void processes_are_known_beside_the_files(void **state)
 {
     struct credential *of = calloc(2, sizeof *of);
@@ -317,6 +421,11 @@ int main(void)
         TEST(the_audit_has_who_is_known_at_the_start),
         TEST(the_audit_has_each_change_and_no_more),
         TEST(a_list_of_many_fits_a_line),
+        TEST(as_many_credentials_as_there_are_files_are_known),
+        TEST(a_file_that_is_refused_is_logged_and_the_others_are_known),
+        TEST(without_its_directory_nobody_is_known),
+        TEST(the_directory_is_made_for_its_owner_alone),
+        TEST(a_directory_that_is_as_it_was_is_not_read_again),
         TEST(processes_are_known_beside_the_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
