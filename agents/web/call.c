@@ -77,6 +77,7 @@ static enum bt_code run(struct exchange *x, struct bt_error *err)
 {
     enum bt_code code;
     CURLcode result;
+    long written = 0;
 
     x->response->status = 0;
     buf_clear(&x->response->headers);
@@ -84,7 +85,9 @@ static enum bt_code run(struct exchange *x, struct bt_error *err)
     code = exchange_setup(x, err);
     if (code == BT_OK) {
         result = curl_easy_perform(x->easy);
-        x->response->sent |= x->response->status > 0;
+        /* What was written of it, headers included: a request without a body has effects, too. */
+        (void)curl_easy_getinfo(x->easy, CURLINFO_REQUEST_SIZE, &written);
+        x->response->sent |= written > 0;
         code = verdict(x, result, err);
     }
     exchange_done(x);

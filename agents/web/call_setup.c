@@ -111,7 +111,7 @@ static int on_progress(void *self, curl_off_t down, curl_off_t down_now, curl_of
     (void)down;
     (void)down_now;
     (void)up;
-    x->response->sent |= up_now > 0;
+    (void)up_now;
     if (r->cancelled != NULL && r->cancelled(r->self)) {
         x->end = WEB_STOPPED;
     } else if (r->idle_ms > 0 && clock_mono_ms() - x->last_byte > r->idle_ms) {

@@ -242,8 +242,9 @@ class Failures(Http):
 
     def test_what_may_have_had_effects_is_not_sent_again(self):
         s = self.settings({"id": "unsafe", "method": "POST", "path": "/x", "body": {}}, {"id": "keyed", "method": "POST", "path": "/x", "body": {}, "idempotencyHeader": "K"},
-                          {"id": "get", "path": "/x"})
-        for skill, requests, retryable in (("unsafe", 1, False), ("keyed", 3, True), ("get", 3, True)):
+                          {"id": "get", "path": "/x"}, {"id": "bare", "method": "POST", "path": "/x"},
+                          {"id": "gone", "method": "DELETE", "path": "/x", "effects": "unsafe"})
+        for skill, requests, retryable in (("unsafe", 1, False), ("keyed", 3, True), ("get", 3, True), ("bare", 1, False), ("gone", 1, False)):
             for answer in ((503, b"", [("Retry-After", "0")]), (0, b"", [])):
                 del self.service.seen[:]
                 self.service.script["/x"] = [answer] * 3
