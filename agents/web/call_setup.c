@@ -9,6 +9,8 @@
 #include "agents/web/call_internal.h"
 #include "protocol/base/clock.h"
 
+#define CONNECT_MS 10000L
+
 /* ---- what curl calls back ---- */
 
 static size_t on_body(char *at, size_t size, size_t n, void *self)
@@ -153,13 +155,10 @@ static bool set_bounds(struct exchange *x)
     CURL *e = x->easy;
 
     return curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)left) == CURLE_OK &&
-           curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)(left < 10000 ? left : 10000)) ==
-               CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-           curl_easy_setopt(e, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED) == CURLE_OK &&
-           curl_easy_setopt(e, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_PROXY, "") == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_ACCEPT_ENCODING, "gzip, deflate") == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) == CURLE_OK &&
