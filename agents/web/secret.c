@@ -157,7 +157,7 @@ static enum bt_code credential_path(const char *dir, const char *name,
     }
     n = snprintf(path, CREDENTIAL_PATH_MAX, "%s/%s", dir, name);
     if (n < 0 || n >= CREDENTIAL_PATH_MAX) {
-        return err_set(err, BT_LIMIT, "credential %s: its path is too long", name);
+        return err_set(err, BT_LIMIT, "credential %.100s: its path is too long", name);
     }
     return BT_OK;
 }
@@ -312,7 +312,7 @@ static size_t match_any(const struct secrets *s, struct str text, size_t at, cha
 
     *ret_cut = false;
     for (uint32_t i = 0; i < s->n; i++) {
-        bool cut = false;
+        bool cut;
         size_t n = match(text, at, before, s->at[i], &cut);
         best = n > best ? n : best;
         *ret_cut = *ret_cut || cut;
@@ -338,7 +338,7 @@ size_t secrets_redact_stream(const struct secrets *s, struct str text, char befo
     size_t kept = 0;
 
     while (at < text.len) {
-        bool cut = false;
+        bool cut;
         size_t n = match_any(s, text, at, before, &cut);
         if (cut && !last) {
             break;

@@ -20,6 +20,7 @@ enum bt_code web_read_secret(struct secrets *secrets, struct arena *a, struct do
 {
     static const char *const known[] = {"env", "file", "credential"};
     static const enum secret_source sources[] = {SECRET_ENV, SECRET_FILE, SECRET_CREDENTIAL};
+    const size_t n = sizeof known / sizeof known[0];
     struct doc given = doc_get(map, str_from(member));
     enum bt_code code;
 
@@ -31,11 +32,11 @@ enum bt_code web_read_secret(struct secrets *secrets, struct arena *a, struct do
                        "%s: a secret does not stand in settings; give {env: NAME} or {file: PATH}",
                        member);
     }
-    code = settings_check_names(given, known, 3, err);
+    code = settings_check_names(given, known, n, err);
     if (code == BT_OK && doc_head(given).n != 1) {
         code = err_set(err, BT_INVALID, "expected one of env, file, credential");
     }
-    for (size_t i = 0; i < 3 && code == BT_OK; i++) {
+    for (size_t i = 0; i < n && code == BT_OK; i++) {
         const char *name = NULL;
         code = field_text(a, given, known[i], false, &name, err);
         if (code == BT_OK && name != NULL) {

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include "agents/web/sse.h"
 #include "protocol/base/clock.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/heap.h"
 
 static const char *const HOSTS[] = {"api.example:443", "plain.example", "own.example:8443",
                                     "[::1]:80", NULL};
@@ -244,6 +246,109 @@ static void a_secret_does_not_stand_in_settings(void **state)
     secrets_done(&secrets);
 }
 
+static void a_secret_comes_from_a_file_or_a_credential_too(void **state)
+{
+    char dir[] = "/tmp/baton-web-XXXXXX";
+    char path[64];
+    char json[128];
+    struct secrets secrets = {.n = 0};
+    struct bt_error err;
+    struct given g;
+    const char *key = NULL;
+    FILE *f;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/key", dir);
+    f = fopen(path, "we");
+    assert_non_null(f);
+    assert_true(fputs("sk-in-a-file", f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(chmod(path, 0600), 0);
+    (void)snprintf(json, sizeof json, "{'key':{'file':'%s'}}", path);
+    assert_int_equal(web_read_secret(&secrets, &g.arena, given(&g, json), "key", &key, &err),
+                     BT_OK);
+    assert_string_equal(key, "sk-in-a-file");
+    done(&g);
+    key = NULL;
+    assert_int_equal(setenv("CREDENTIALS_DIRECTORY", dir, 1), 0);
+    assert_int_equal(web_read_secret(&secrets, &g.arena, given(&g, "{'key':{'credential':'key'}}"),
+                                     "key", &key, &err),
+                     BT_OK);
+    assert_string_equal(key, "sk-in-a-file");
+    done(&g);
+    assert_int_equal(
+        web_read_secret(&secrets, &g.arena, given(&g, "{'key':{'env':7}}"), "key", &key, &err),
+        BT_INVALID);
+    assert_non_null(strstr(err.msg, "key: env"));
+    done(&g);
+    assert_int_equal(unsetenv("CREDENTIALS_DIRECTORY"), 0);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(dir), 0);
+    secrets_done(&secrets);
+}
+
+static void lists_and_hosts_have_their_most(void **state)
+{
+    static const char *const own[] = {"https://a.example", NULL};
+    static char url[600];
+    static char json[8192];
+    const char *const long_own[] = {url, NULL};
+    struct web_policy policy;
+    struct bt_error err;
+    struct buf doc;
+    struct given g;
+
+    (void)state;
+    for (int n = 64; n <= 65; n++) {
+        for (int which = 0; which < 2; which++) {
+            (void)snprintf(json, sizeof json, "{\"%s\":[",
+                           which == 0 ? "allowHosts" : "allowPrivate");
+            for (int i = 0; i < n; i++) {
+                (void)snprintf(json + strlen(json), 32, "%s\"10.0.0.%d\"", i > 0 ? "," : "", i);
+            }
+            (void)snprintf(json + strlen(json), 8, "]}");
+            buf_init(&doc, sizeof json * 2);
+            assert_int_equal(json_to_doc(str_from(json), NULL, &doc, &err), BT_OK);
+            g.arena = (struct arena){.max = 1024 * 1024};
+            policy = (struct web_policy){.hosts = NULL};
+            assert_int_equal(web_read_policy(&g.arena, doc_from_buf(&doc), own, &policy, &err),
+                             n == 64 ? BT_OK : BT_INVALID);
+            if (n == 64 && which == 0) {
+                assert_string_equal(policy.hosts[63], "10.0.0.63:443");
+                assert_string_equal(policy.hosts[64], "a.example:443");
+                assert_null(policy.hosts[65]);
+            }
+            arena_done(&g.arena);
+            buf_done(&doc);
+        }
+    }
+    (void)snprintf(url, sizeof url, "https://%0511d/x", 0); /* a host of 511 bytes */
+    policy = (struct web_policy){.hosts = NULL};
+    assert_int_equal(web_read_policy(&g.arena, given(&g, "{}"), long_own, &policy, &err), BT_OK);
+    done(&g);
+    (void)snprintf(url, sizeof url, "https://%0512d/x", 0);
+    assert_int_equal(web_read_policy(&g.arena, given(&g, "{}"), long_own, &policy, &err),
+                     BT_INVALID);
+    assert_non_null(strstr(err.msg, "its host is too long"));
+    done(&g);
+}
+
+static void a_file_of_authorities_is_taken_when_it_can_be_read(void **state)
+{
+    static const char *const own[] = {"https://a.example", NULL};
+    struct web_policy policy = {.hosts = NULL};
+    struct bt_error err;
+    struct given g;
+
+    (void)state;
+    assert_int_equal(
+        web_read_policy(&g.arena, given(&g, "{'caFile':'/dev/null'}"), own, &policy, &err), BT_OK);
+    assert_string_equal(policy.ca_file, "/dev/null");
+    assert_null(policy.addresses);
+    done(&g);
+}
+
 /* ---- answers ---- */
 
 static void a_header_is_found_by_its_whole_name(void **state)
@@ -286,6 +391,71 @@ static void a_date_to_try_again_counts_from_now(void **state)
         assert_true(ms >= (uint64_t)cases[i].least && ms <= (uint64_t)cases[i].most);
         web_response_done(&r);
     }
+}
+
+static void seconds_to_try_again_are_bounded(void **state)
+{
+    static const struct {
+        const char *value;
+        uint64_t ms;
+    } cases[] = {{"0", 0},
+                 {"1", 1000},
+                 {"999999", 999999000},
+                 {"12x", 12000},
+                 {"1000000", 1000000000},
+                 {"10000009", 1000000000},
+                 {"9999999", 9999999000},
+                 {"99999999999999999999999", 9999999000},
+                 {"", 0},
+                 {"soon", 0},
+                 {"-5", 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct web_response r = {.status = 503};
+        buf_init(&r.headers, 1024);
+        buf_printf(&r.headers, "retry-after: %s\n", cases[i].value);
+        if (web_response_retry_after_ms(&r) != cases[i].ms) {
+            fail_msg("%s", cases[i].value);
+        }
+        web_response_done(&r);
+    }
+}
+
+static void a_header_may_end_with_the_text_or_be_empty(void **state)
+{
+    struct web_response r = {.status = 200};
+    char got[8];
+
+    (void)state;
+    buf_init(&r.headers, 1024);
+    buf_add_cstr(&r.headers, "e: \nx:1\nlast: z");
+    web_response_header(&r, "e", got, sizeof got);
+    assert_string_equal(got, "");
+    web_response_header(&r, "x", got, sizeof got);
+    assert_string_equal(got, "1");
+    web_response_header(&r, "last", got, sizeof got);
+    assert_string_equal(got, "z");
+    web_response_done(&r);
+}
+
+static void look_at_addresses(void *self)
+{
+    static const struct web_policy policy = {.hosts = HOSTS};
+    char whole[WEB_URL_MAX];
+    struct bt_error err;
+
+    (void)self;
+    assert_int_equal(web_check_url(&policy, "https://api.example/", &err), BT_OK);
+    assert_int_equal(web_check_url(&policy, "https://ann@api.example/", &err), BT_INVALID);
+    assert_true(web_same_origin("https://a.example/x", "https://a.example/y"));
+    assert_int_equal(web_resolve("https://a.example/", "x", whole, &err), BT_OK);
+}
+
+static void addresses_are_given_back(void **state)
+{
+    (void)state;
+    heap_is_given_back(look_at_addresses, NULL);
 }
 
 /* ---- events ---- */
@@ -355,6 +525,12 @@ int main(void)
         cmocka_unit_test(a_host_without_a_port_means_that_of_its_scheme),
         cmocka_unit_test(wrong_settings_are_named),
         cmocka_unit_test(a_secret_does_not_stand_in_settings),
+        cmocka_unit_test(a_secret_comes_from_a_file_or_a_credential_too),
+        cmocka_unit_test(lists_and_hosts_have_their_most),
+        cmocka_unit_test(a_file_of_authorities_is_taken_when_it_can_be_read),
+        cmocka_unit_test(seconds_to_try_again_are_bounded),
+        cmocka_unit_test(a_header_may_end_with_the_text_or_be_empty),
+        cmocka_unit_test(addresses_are_given_back),
         cmocka_unit_test(a_header_is_found_by_its_whole_name),
         cmocka_unit_test(a_date_to_try_again_counts_from_now),
         cmocka_unit_test(events_come_in_pieces_of_any_size),
