@@ -35,15 +35,12 @@ static struct piece *add_piece(struct pieces *p)
 
 static enum bt_code draw(const cJSON *spec, struct piece *piece, struct bt_error *err)
 {
-    struct chart chart;
+    struct chart chart = {0};
     enum bt_code code =
         cJSON_IsObject(spec)
             ? chart_read(spec, cJSON_GetObjectItemCaseSensitive(spec, "values"), &chart, err)
             : err_set(err, BT_INVALID, "expected {kind, values, ...}");
 
-    if (!cJSON_IsObject(spec)) {
-        return err_wrap(err, "chart");
-    }
     if (code == BT_OK) {
         piece->svg_title = chart.title;
         chart_draw(&chart, &piece->svg);
