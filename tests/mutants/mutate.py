@@ -99,7 +99,7 @@ ROOMS = {
     "gateway_mcp": ("supervisor/gateway/mcp/*.c", [r"e2e\.gateway_mcp$"], r"e2e\.(mcp_agent|gateway.*)$"),
     "gateway_incoming": ("supervisor/gateway/incoming/*.c", [r"unit\.test_gateway_incoming$", r"e2e\.incoming$"], r"e2e\.gateway.*"),
     "gateway_polled": ("supervisor/gateway/polled/*.c", [r"e2e\.(gateway_a2a|gateway_mcp)$"], r"e2e\.gateway.*"),
-    "gateway_telemetry": ("supervisor/gateway/telemetry/*.c", [r"unit\.test_gateway_(parent|traces)$", r"e2e\.gateway_telemetry$"],
+    "gateway_telemetry": ("supervisor/gateway/telemetry/*.c", [r"unit\.test_gateway_(parent|traces|spans|counts)$", r"e2e\.gateway_telemetry$"],
                           r"e2e\.gateway.*"),
     "gateway_webhook": ("supervisor/gateway/webhook/*.c", [r"unit\.test_gateway_webhook$", r"e2e\.webhooks$"], r"e2e\.gateway.*"),
     "cli": ("supervisor/cli/*.c supervisor/cli/chat/*.c supervisor/cli/verbs/**/*.c",

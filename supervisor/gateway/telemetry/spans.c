@@ -335,9 +335,9 @@ static void put_item(struct buf *out, const struct open_plan *p, const struct it
 {
     char name[2 * TEXT_MAX + 16];
     struct span named = *s;
+    const char *of = i->kind == ATTEMPT && i->agent[0] != 0 ? i->agent : i->step;
 
-    (void)snprintf(name, sizeof name, "%s %s", item_names[i->kind],
-                   i->kind == ATTEMPT && i->agent[0] != 0 ? i->agent : i->step);
+    (void)snprintf(name, sizeof name, "%s%s%s", item_names[i->kind], of[0] != 0 ? " " : "", of);
     named.name = name;
     span_begin(out, p, &named);
     put_attribute(out, "baton.step.id", str_from(i->step));
@@ -363,7 +363,7 @@ static uint32_t item_close(struct spans *s, struct open_plan *p, enum item_kind 
     struct span span = {.kind = kind == ATTEMPT ? KIND_CLIENT : KIND_INTERNAL,
                         .end = end,
                         .failed = failed,
-                        .why = text(event, "error")};
+                        .why = text(event, text(event, "error").len > 0 ? "error" : "reason")};
 
     if (i == NULL) {
         return 0;
@@ -521,20 +521,23 @@ static uint32_t take(struct taking *t, struct str type)
         enum item_kind kind;
         enum { BEGINS, ENDS_WELL, ENDS_BADLY } what;
     } spans[] = {
-        {"plan_step_started", ATTEMPT, BEGINS},      {"quality_gate_started", GATE, BEGINS},
-        {"quality_gate_passed", GATE, ENDS_WELL},    {"quality_gate_failed", GATE, ENDS_BADLY},
-        {"quality_gate_error", GATE, ENDS_BADLY},    {"plan_step_waiting", REVIEW, BEGINS},
-        {"review_decided", REVIEW, ENDS_WELL},       {"replan_started", REPLAN, BEGINS},
-        {"replan_finished", REPLAN, ENDS_WELL},      {"planning_started", PLANNING, BEGINS},
-        {"plan_generated", PLANNING, ENDS_WELL},     {"planning_failed", PLANNING, ENDS_BADLY},
-        {"synthesis_started", SYNTHESIS, BEGINS},    {"synthesis_retry", SYNTHESIS, ENDS_WELL},
-        {"synthesis_finished", SYNTHESIS, ENDS_WELL}};
+        {"plan_step_started", ATTEMPT, BEGINS},    {"quality_gate_started", GATE, BEGINS},
+        {"quality_gate_passed", GATE, ENDS_WELL},  {"quality_gate_failed", GATE, ENDS_BADLY},
+        {"quality_gate_error", GATE, ENDS_BADLY},  {"plan_step_waiting", REVIEW, BEGINS},
+        {"review_decided", REVIEW, ENDS_WELL},     {"replan_started", REPLAN, BEGINS},
+        {"planning_started", PLANNING, BEGINS},    {"plan_generated", PLANNING, ENDS_WELL},
+        {"planning_failed", PLANNING, ENDS_BADLY}, {"synthesis_started", SYNTHESIS, BEGINS},
+        {"synthesis_retry", SYNTHESIS, ENDS_WELL}, {"synthesis_finished", SYNTHESIS, ENDS_WELL}};
 
     for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++) {
         if (str_is(type, spans[i].type)) {
             return spans[i].what == BEGINS ? begin(t, spans[i].kind)
                                            : end(t, spans[i].kind, spans[i].what == ENDS_BADLY);
         }
+    }
+    if (str_is(type, "replan_finished")) {
+        const struct doc_head ok = doc_head(doc_get(t->event, STR_LIT("ok")));
+        return end(t, REPLAN, ok.kind == DOC_BOOL && !ok.b);
     }
     if (str_is(type, "plan_step_retry") || str_is(type, "fallback_used")) {
         return next_attempt(t->s, t->p, t->event, t->now, t->out);
