@@ -97,7 +97,7 @@ ROOMS = {
                 r"e2e\.(gateway_.*|webhooks|incoming|dashboard|shards_gateway)$"),
     "gateway_a2a": ("supervisor/gateway/a2a/*.c", [r"e2e\.gateway_a2a$"], r"e2e\.(a2a_agent|gateway.*)$"),
     "gateway_mcp": ("supervisor/gateway/mcp/*.c", [r"e2e\.gateway_mcp$"], r"e2e\.(mcp_agent|gateway.*)$"),
-    "gateway_incoming": ("supervisor/gateway/incoming/*.c", [r"unit\.test_gateway_incoming$", r"e2e\.incoming$"], r"e2e\.gateway.*"),
+    "gateway_incoming": ("supervisor/gateway/incoming/*.c", [r"unit\.test_gateway_(hooks|incoming)$", r"e2e\.incoming$"], r"e2e\.gateway.*"),
     "gateway_polled": ("supervisor/gateway/polled/*.c", [r"e2e\.(gateway_a2a|gateway_mcp)$"], r"e2e\.gateway.*"),
     "gateway_telemetry": ("supervisor/gateway/telemetry/*.c", [r"unit\.test_gateway_(parent|traces|spans|counts)$", r"e2e\.gateway_telemetry$"],
                           r"e2e\.gateway.*"),

@@ -6,17 +6,15 @@
 /* {name: value} of the pointers that lead to one. */
 static void put_values(const struct incoming_hook *k, struct doc body, struct buf *out)
 {
-    struct doc_head head = {.kind = DOC_NIL};
-    struct doc_cursor at;
+    const uint32_t inputs = doc_head(k->inputs).n;
+    struct doc_cursor at = doc_cursor(k->inputs);
+    struct doc_head head;
     struct buf pairs;
     uint32_t n = 0;
 
     buf_init(&pairs, out->max);
-    if (k->inputs.ptr != NULL) {
-        at = doc_cursor(k->inputs);
-        (void)doc_next(&at, &head);
-    }
-    for (uint32_t i = 0; i < head.n; i++) {
+    (void)doc_next(&at, &head);
+    for (uint32_t i = 0; i < inputs; i++) {
         const struct doc name = doc_skip(&at);
         const struct doc value = pointer_find(body, doc_string(doc_skip(&at)));
         if (value.ptr != NULL) {

@@ -6,6 +6,7 @@
 #include "supervisor/gateway/webhook/store.h"
 
 enum incoming_scheme { INCOMING_TOKEN, INCOMING_HMAC, INCOMING_STANDARD, INCOMING_SCHEMES };
+extern const char *const incoming_schemes[]; /* their names */
 enum { INCOMING_SECRET_MIN = 16, INCOMING_POINTER_MAX = 512 };
 
 struct incoming_hook {

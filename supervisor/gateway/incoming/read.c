@@ -34,6 +34,8 @@ enum bt_code incoming_read_file(const char *path, struct buf *ret_doc, struct bt
     return code;
 }
 
+const char *const incoming_schemes[] = {"token", "hmac", "standard"};
+
 /* A copy of the text of a member, for the life of the process; NULL: it is not there, or empty. */
 static const char *text_of(struct doc d, const char *name)
 {
@@ -42,32 +44,39 @@ static const char *text_of(struct doc d, const char *name)
     return s.len == 0 || memchr(s.ptr, 0, s.len) != NULL ? NULL : strndup(s.ptr, s.len);
 }
 
+/* Puts the text of a member, "" when it is not there. False: it does not fit, or is no text of C.
+ */
+static bool put_text(struct doc d, const char *name, char *to, size_t cap)
+{
+    const struct str s = doc_string(doc_get(d, str_from(name)));
+
+    (void)snprintf(to, cap, "%.*s", s.ptr == NULL ? 0 : (int)s.len, s.ptr == NULL ? "" : s.ptr);
+    return strlen(to) == s.len;
+}
+
 static const char *take_secret(struct incoming_hook *k, struct doc d)
 {
-    const char *file = text_of(d, "secretFile");
-    const char *env = text_of(d, "secretEnv");
+    char *file = k->secret.secret_file;
+    char *env = k->secret.secret_env;
 
-    if ((file == NULL) == (env == NULL) || (file != NULL && file[0] != '/')) {
-        return "expected secretFile, an absolute path, or secretEnv, where the secret is";
-    }
-    (void)snprintf(k->secret.secret_file, sizeof k->secret.secret_file, "%s",
-                   file != NULL ? file : "");
-    (void)snprintf(k->secret.secret_env, sizeof k->secret.secret_env, "%s", env != NULL ? env : "");
-    return NULL;
+    return put_text(d, "secretFile", file, sizeof k->secret.secret_file) &&
+                   put_text(d, "secretEnv", env, sizeof k->secret.secret_env) &&
+                   (file[0] == 0) != (env[0] == 0) && (file[0] == 0 || file[0] == '/')
+               ? NULL
+               : "expected secretFile, an absolute path, or secretEnv, where the secret is";
 }
 
 static const char *take_scheme(struct incoming_hook *k, struct doc d)
 {
-    static const char *const names[INCOMING_SCHEMES] = {"token", "hmac", "standard"};
-    static const char *const headers[INCOMING_SCHEMES] = {"Authorization", "X-Hub-Signature-256",
-                                                          "webhook-signature"};
+    static const char *const headers[] = {"Authorization", "X-Hub-Signature-256",
+                                          "webhook-signature"};
     const struct str scheme = doc_string(doc_get(d, STR_LIT("scheme")));
 
     for (int i = 0; i < INCOMING_SCHEMES; i++) {
-        if (str_is(scheme, names[i])) {
+        if (str_is(scheme, incoming_schemes[i])) {
             k->scheme = (enum incoming_scheme)i;
-            k->header = text_of(d, "header");
-            k->header = k->header == NULL || i == INCOMING_STANDARD ? headers[i] : k->header;
+            k->header = i == INCOMING_STANDARD ? NULL : text_of(d, "header");
+            k->header = k->header == NULL ? headers[i] : k->header;
             return NULL;
         }
     }
@@ -77,7 +86,7 @@ static const char *take_scheme(struct incoming_hook *k, struct doc d)
 static const char *take_inputs(struct incoming_hook *k, struct doc d)
 {
     struct doc_cursor at;
-    struct doc_head head = {.kind = DOC_NIL};
+    struct doc_head head;
 
     k->inputs = doc_get(d, STR_LIT("inputs"));
     if (k->inputs.ptr == NULL) {
@@ -158,7 +167,7 @@ static enum bt_code take_hook(struct incoming *in, struct str name, struct doc d
 enum bt_code incoming_new(const char *path, struct incoming **ret, struct bt_error *err)
 {
     struct incoming *in = calloc(1, sizeof *in);
-    struct doc_head head = {.kind = DOC_NIL};
+    struct doc_head head;
     struct doc_cursor at;
     enum bt_code code;
 
@@ -169,12 +178,13 @@ enum bt_code incoming_new(const char *path, struct incoming **ret, struct bt_err
     in->dirty = true;
     buf_init(&in->file, json_doc_capacity(FILE_BYTES));
     code = incoming_read_file(path, &in->file, err);
-    if (code == BT_OK) {
-        at = doc_cursor(doc_from_buf(&in->file));
-        (void)doc_next(&at, &head);
-        if (head.kind != DOC_MAP) {
-            code = err_set(err, BT_INVALID, "%s: expected an object of hooks by their names", path);
-        }
+    if (code != BT_OK) {
+        return code;
+    }
+    at = doc_cursor(doc_from_buf(&in->file));
+    (void)doc_next(&at, &head);
+    if (head.kind != DOC_MAP) {
+        return err_set(err, BT_INVALID, "%s: expected an object of hooks by their names", path);
     }
     for (uint32_t i = 0; code == BT_OK && i < head.n; i++) {
         const struct str name = doc_string(doc_skip(&at));

@@ -24,7 +24,6 @@ void incoming_note(struct incoming *in, struct incoming_hook *k, unsigned status
 
 static void put_hook(const struct incoming_hook *k, struct buf *out)
 {
-    static const char *const schemes[INCOMING_SCHEMES] = {"token", "hmac", "standard"};
     const struct {
         const char *name;
         uint64_t value;
@@ -35,7 +34,7 @@ static void put_hook(const struct incoming_hook *k, struct buf *out)
 
     json_open(out, '{');
     json_member(out, "name", str_from(k->name));
-    json_member(out, "scheme", str_from(schemes[k->scheme]));
+    json_member(out, "scheme", str_from(incoming_schemes[k->scheme]));
     json_member(out, "lastPlanId", str_from(k->last_plan));
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         json_key(out, numbers[i].name);

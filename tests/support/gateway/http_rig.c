@@ -1,0 +1,161 @@
+#include "tests/support/gateway/http_rig.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "protocol/wire/doc.h"
+#include "supervisor/gateway/telemetry/telemetry.h"
+#include "supervisor/gateway/watch.h"
+#include "tests/support/cmocka.h"
+
+enum { BODY_BYTES = 1 << 20 };
+
+struct http_rig rig;
+
+void rig_begin(const char *body)
+{
+    const struct parts parts = rig.s.parts; /* and the time: they are of the server */
+    const msec now = rig.s.now;
+
+    memset(&rig, 0, sizeof rig);
+    rig.s.parts = parts;
+    rig.s.now = now;
+    rig.h.s = &rig.s;
+    rig.h.state = HTTP_BODY;
+    buf_init(&rig.h.body, BODY_BYTES);
+    buf_init(&rig.h.out, BODY_BYTES);
+    buf_add_cstr(&rig.h.body, body);
+}
+
+void rig_end(void)
+{
+    buf_done(&rig.h.body);
+    buf_done(&rig.h.out);
+}
+
+void rig_header(const char *name, const char *value)
+{
+    size_t n = 0;
+
+    while (rig.headers[n].name != NULL) {
+        n++;
+    }
+    assert_true(n + 1 < RIG_HEADERS_MAX);
+    rig.headers[n].name = name;
+    rig.headers[n].value = value;
+}
+
+const char *rig_out(void)
+{
+    return buf_cstr(&rig.h.out);
+}
+
+void rig_answer(const char *json)
+{
+    char text[RIG_TEXT_BYTES];
+    struct buf doc;
+    struct reply reply = {.ok = true};
+
+    (void)snprintf(text, sizeof text, "%s", json);
+    for (char *c = text; *c != 0; c++) {
+        *c = *c == '\'' ? '"' : *c;
+    }
+    buf_init(&doc, BODY_BYTES);
+    assert_int_equal(json_to_doc(str_from(text), NULL, &doc, NULL), BT_OK);
+    reply.body = doc_from_buf(&doc);
+    rig.spec.done(rig.spec.self, &reply);
+    buf_done(&doc);
+}
+
+void rig_refuse(enum bt_code code, const char *message)
+{
+    const struct reply reply = {.problem = {.code = code, .message = str_from(message)}};
+
+    rig.spec.done(rig.spec.self, &reply);
+}
+
+/* ---- libmicrohttpd ---- */
+
+const char *MHD_lookup_connection_value(struct MHD_Connection *c, enum MHD_ValueKind kind,
+                                        const char *key)
+{
+    (void)c;
+    assert_int_equal(kind, MHD_HEADER_KIND);
+    for (size_t i = 0; rig.headers[i].name != NULL; i++) {
+        if (strcasecmp(rig.headers[i].name, key) == 0) {
+            return rig.headers[i].value;
+        }
+    }
+    return NULL;
+}
+
+/* ---- http.c ---- */
+
+void http_problem(struct http *h, const struct problem *p)
+{
+    h->state = HTTP_READY;
+    h->status = problem_status(p);
+    rig.code = p->code;
+    rig.retry_after_ms = p->retry_after_ms;
+    (void)snprintf(rig.message, sizeof rig.message, "%.*s", STR_ARG(p->message));
+    (void)snprintf(rig.field, sizeof rig.field, "%.*s", STR_ARG(p->field));
+}
+
+void http_refuse(struct http *h, enum bt_code code, unsigned status, const char *field,
+                 const char *message)
+{
+    const struct problem p = {
+        .code = code, .status = status, .field = str_from(field), .message = str_from(message)};
+
+    http_problem(h, &p);
+}
+
+void http_wait(struct http *h)
+{
+    h->state = HTTP_WAITS;
+}
+
+void http_ready(struct http *h)
+{
+    h->state = HTTP_READY;
+    rig.woken++;
+}
+
+void telemetry_note_plan(const struct http *h, struct doc answer, struct doc meta)
+{
+    (void)h;
+    (void)answer;
+    (void)meta;
+}
+
+/* ---- the daemon ---- */
+
+struct caller *watch_caller(struct watch *w, msec now)
+{
+    (void)w;
+    (void)now;
+    return rig.no_caller ? NULL : (struct caller *)&rig;
+}
+
+struct caller *caller_keep(struct caller *c)
+{
+    return c;
+}
+
+enum bt_code caller_call(struct caller *c, const struct call_spec *spec, msec now,
+                         struct call **ret, struct bt_error *err)
+{
+    struct buf json;
+
+    (void)c;
+    (void)now;
+    rig.asked++;
+    rig.spec = *spec;
+    buf_init(&json, BODY_BYTES);
+    assert_int_equal(doc_to_json(spec->fields, false, &json, NULL), BT_OK);
+    (void)snprintf(rig.fields, sizeof rig.fields, "%s", buf_cstr(&json));
+    buf_done(&json);
+    *ret = rig.busy == BT_OK ? (struct call *)&rig : NULL;
+    return rig.busy == BT_OK ? BT_OK : err_set(err, rig.busy, "too many wait");
+}
