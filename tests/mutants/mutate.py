@@ -101,7 +101,7 @@ ROOMS = {
     "gateway_polled": ("supervisor/gateway/polled/*.c", [r"e2e\.(gateway_a2a|gateway_mcp)$"], r"e2e\.gateway.*"),
     "gateway_telemetry": ("supervisor/gateway/telemetry/*.c", [r"unit\.test_gateway_(parent|traces|spans|counts)$", r"e2e\.gateway_telemetry$"],
                           r"e2e\.gateway.*"),
-    "gateway_webhook": ("supervisor/gateway/webhook/*.c", [r"unit\.test_gateway_webhook$", r"e2e\.webhooks$"], r"e2e\.gateway.*"),
+    "gateway_webhook": ("supervisor/gateway/webhook/*.c", [r"unit\.test_gateway_(webhook|queues|pushes)$", r"e2e\.webhooks$"], r"e2e\.gateway.*"),
     "cli": ("supervisor/cli/*.c supervisor/cli/chat/*.c supervisor/cli/verbs/**/*.c",
             ["unit/cli", r"e2e\.(cli|cli_plans|cli_planning|chat|verbs|ends|completion|bad_input|mistakes|vocabulary)$"],
             r"e2e\.(storage|remote|transfer|certs|roles|quotas|keys|agents_add|init|pictures|schedules|links|habits|unseen|signals|waits)$"),

@@ -159,3 +159,9 @@ enum bt_code caller_call(struct caller *c, const struct call_spec *spec, msec no
     *ret = rig.busy == BT_OK ? (struct call *)&rig : NULL;
     return rig.busy == BT_OK ? BT_OK : err_set(err, rig.busy, "too many wait");
 }
+
+void call_abandon(struct call *call)
+{
+    (void)call;
+    rig.abandoned++;
+}

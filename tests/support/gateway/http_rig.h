@@ -19,8 +19,8 @@ struct http_rig {
     enum bt_code busy;          /* what a call itself says */
     bool no_caller;             /* the token of the state directory cannot be read */
     /* what came of it */
-    uint32_t asked, woken; /* calls so far; the connection */
-    struct call_spec spec; /* of the last call; its fields are in `fields` */
+    uint32_t asked, woken, abandoned; /* calls; the connection; calls that nobody waits for */
+    struct call_spec spec;            /* of the last call; its fields are in `fields` */
     char fields[RIG_TEXT_BYTES];
     enum bt_code code; /* of a refusal, with its words and its field */
     char message[RIG_TEXT_BYTES], field[RIG_TEXT_BYTES];

@@ -223,6 +223,42 @@ static void an_event_is_a_cloudevent_or_a_text(void **unused)
     buf_done(&out);
 }
 
+static void a_text_has_what_a_person_wants_to_know(void **unused)
+{
+    struct buf out;
+
+    (void)unused;
+    assert_string_equal(
+        body(HOOK_CHAT,
+             "{\"type\":\"x\",\"result\":\"9\",\"error\":\"8\",\"comment\":\"7\",\"reason\":\"6\","
+             "\"prompt\":"
+             "\"5\",\"kind\":\"4\",\"outcome\":\"3\",\"status\":\"2\",\"planId\":\"1\",\"other\":"
+             "\"0\","
+             "\"reviewId\":\"r\"}",
+             &out),
+        "{\"text\":\"x\\nplanId: 1\\nstatus: 2\\noutcome: 3\\nkind: 4\\nprompt: 5\\nreason: 6\\n"
+        "comment: 7\\nerror: 8\\nresult: 9\"}"); /* nobody is asked: no link */
+    buf_done(&out);
+    assert_non_null(
+        strstr(body(HOOK_CHAT, "{\"type\":\"plan_paused\",\"reviewId\":\"aZ09-_.\"}", &out),
+               "decide: http://h:1/#/reviews/aZ09-_.\"}"));
+    buf_done(&out);
+    assert_non_null(strstr(body(HOOK_CLOUDEVENTS, "{\"type\":\"x\",\"sessionId\":\"S\"}", &out),
+                           "\"subject\":\"S\",\"datacontenttype\""));
+    buf_done(&out);
+}
+
+static void the_type_of_a_body_is_that_of_its_form(void **unused)
+{
+    (void)unused;
+    assert_string_equal(hook_content_type(HOOK_CLOUDEVENTS),
+                        "Content-Type: application/cloudevents+json; charset=utf-8");
+    assert_string_equal(hook_content_type(HOOK_A2A), "Content-Type: application/a2a+json");
+    assert_string_equal(hook_content_type(HOOK_A2A_OLD), "Content-Type: application/json");
+    assert_string_equal(hook_content_type(HOOK_CHAT), "Content-Type: application/json");
+    assert_string_equal(hook_content_type(HOOK_MAIL), "Content-Type: application/json");
+}
+
 /* ---- files ---- */
 
 static void specs_are_checked(void **unused)
@@ -252,6 +288,190 @@ static void specs_are_checked(void **unused)
     assert_true(hook_wants(&spec, STR_LIT("plan_step_completed")));
     assert_true(hook_wants(&spec, STR_LIT("agent_up")));
     assert_false(hook_wants(&spec, STR_LIT("plan_completed")));
+}
+
+/* {"url": "http://x", "secretEnv": "S", NAME: a text of n letters}, or a list of n of it. */
+static enum bt_code parsed(const char *name, const char *begin, size_t n, const char *end,
+                           struct hook_spec *ret)
+{
+    static char json[16384];
+    const int at =
+        snprintf(json, sizeof json, "{%s\"%s\":%s",
+                 strcmp(name, "url") == 0          ? "\"secretEnv\":\"S\","
+                 : strncmp(name, "secret", 6) == 0 ? "\"url\":\"http://x\","
+                                                   : "\"url\":\"http://x\",\"secretEnv\":"
+                                                     "\"S\",",
+                 name, begin);
+
+    memset(json + at, 'x', n);
+    (void)snprintf(json + at + n, sizeof json - (size_t)at - n, "%s}", end);
+    return hook_spec_parse(str_from(json), ret, NULL);
+}
+
+static void each_text_of_a_spec_has_its_length(void **unused)
+{
+    static const struct {
+        const char *name, *begin, *end;
+        size_t max;
+    } all[] = {{"url", "\"http://", "\"", HOOK_URL_MAX - 7},
+               {"topics", "[\"", "\"]", HOOK_TOPIC_MAX},
+               {"secretFile", "\"", "\"", HOOK_PATH_MAX},
+               {"secretEnv", "\"", "\"", HOOK_ENV_MAX},
+               {"body", "\"a2a-1.0\",\"planId\":\"", "\"", 64},
+               {"body", "\"a2a-1.0\",\"planId\":\"p\",\"contextId\":\"", "\"", 64},
+               {"body", "\"a2a-1.0\",\"planId\":\"p\",\"configId\":\"", "\"", 64},
+               {"body", "\"a2a-0.3\",\"planId\":\"p\",\"scheme\":\"", "\"", 64},
+               {"body", "\"a2a-0.3\",\"planId\":\"p\",\"token\":\"", "\"", PUSH_TEXT_MAX},
+               {"body", "\"a2a-0.3\",\"planId\":\"p\",\"credentials\":\"", "\"", PUSH_TEXT_MAX}};
+    static struct hook_spec spec;
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        assert_int_equal(parsed(all[i].name, all[i].begin, all[i].max, all[i].end, &spec), BT_OK);
+        assert_int_equal(parsed(all[i].name, all[i].begin, all[i].max + 1, all[i].end, &spec),
+                         BT_INVALID);
+    }
+    assert_int_equal(parsed("body", "\"a2a-1.0", 0, "\"", &spec), BT_INVALID); /* of no plan */
+    assert_int_equal(parsed("planId", "\"", 1, "\"", &spec), BT_INVALID);      /* is no push */
+    assert_int_equal(parsed("body", "\"a-body-of-19-bytes", 0, "\"", &spec), BT_INVALID);
+}
+
+static void a_spec_has_sixteen_topics(void **unused)
+{
+    static struct hook_spec spec;
+    char list[256] = "[";
+
+    (void)unused;
+    for (int i = 0; i < HOOK_TOPICS_MAX; i++) {
+        (void)snprintf(list + strlen(list), sizeof list - strlen(list), "%s\"t%d\"",
+                       i > 0 ? "," : "", i);
+    }
+    assert_int_equal(parsed("topics", list, 0, "]", &spec), BT_OK);
+    assert_int_equal(spec.topics_n, HOOK_TOPICS_MAX);
+    assert_true(hook_wants(&spec, STR_LIT("t15")));
+    assert_int_equal(parsed("topics", list, 0, ",\"more\"]", &spec), BT_INVALID);
+    assert_int_equal(parsed("topics", "[", 0, "]", &spec), BT_OK);
+    assert_true(hook_wants(&spec, STR_LIT("anything")));
+}
+
+static void a_spec_has_every_member(void **unused)
+{
+    static struct hook_spec spec;
+
+    (void)unused;
+    assert_int_equal(
+        hook_spec_parse(
+            STR_LIT(
+                "{\"url\":\"http://x\",\"body\":\"a2a-0.3\",\"planId\":\"p\",\"contextId\":\"c\","
+                "\"configId\":\"i\",\"token\":\"t\",\"scheme\":\"s\",\"credentials\":\"k\","
+                "\"made\":1,"
+                "\"fromSeq\":2,\"test\":3,\"resend\":{\"order\":4,\"fromSeq\":5}}"),
+            &spec, NULL),
+        BT_OK);
+    assert_true(hook_is_push(&spec));
+    assert_int_equal(spec.form, HOOK_A2A_OLD);
+    assert_string_equal(spec.plan, "p");
+    assert_string_equal(spec.context, "c");
+    assert_string_equal(spec.config, "i");
+    assert_string_equal(spec.token, "t");
+    assert_string_equal(spec.scheme, "s");
+    assert_string_equal(spec.credentials, "k");
+    assert_int_equal(spec.made, 1);
+    assert_int_equal(spec.from, 2);
+    assert_int_equal(spec.test, 3);
+    assert_int_equal(spec.resend, 4);
+    assert_int_equal(spec.resend_from, 5);
+    assert_int_equal(parsed("made", "\"x\"", 0, "", &spec), BT_OK); /* what is no number is none */
+    assert_int_equal(spec.made, 0);
+    assert_false(hook_is_push(&spec));
+}
+
+static void every_part_of_how_far_it_is_comes_back(void **unused)
+{
+    char dir[] = "/tmp/baton-hook-XXXXXX";
+    char path[128];
+    static const struct hook_spec spec = {.made = 5};
+    static const struct hook_state state = {.at = {.seq = 9,
+                                                   .id = "0190F3C2-7A1B-7C3D-9E4F-0123456789ab",
+                                                   .tries = 2,
+                                                   .failed = 3,
+                                                   .due = 4,
+                                                   .why = "w"},
+                                            .resent = 6,
+                                            .tested = 7,
+                                            .test_status = 8,
+                                            .test_why = "tw"};
+    struct hook_state back;
+
+    (void)unused;
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/" HOOKS_DIR, dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    for (uint32_t shard = 0; shard < 2; shard++) {
+        assert_false(hook_state_read(dir, "ops", shard, &spec, &back));
+        assert_int_equal(hook_state_write(dir, "ops", shard, &spec, &state, NULL), BT_OK);
+        assert_true(hook_state_read(dir, "ops", shard, &spec, &back));
+        assert_int_equal(back.at.seq, 9);
+        assert_string_equal(back.at.id, state.at.id);
+        assert_int_equal(back.at.tries, 2);
+        assert_int_equal(back.at.failed, 3);
+        assert_int_equal(back.at.due, 4);
+        assert_false(back.at.parked);
+        assert_string_equal(back.at.why, "w");
+        assert_int_equal(back.resent, 6);
+        assert_int_equal(back.tested, 7);
+        assert_int_equal(back.test_status, 8);
+        assert_string_equal(back.test_why, "tw");
+    }
+    hook_state_remove(dir, "ops", 1);
+    assert_false(hook_state_read(dir, "ops", 1, &spec, &back));
+    assert_true(hook_state_read(dir, "ops", 0, &spec, &back));
+    assert_false(hook_remove(dir, "ops")); /* there was no NAME.json; NAME.at goes all the same */
+    assert_false(hook_state_read(dir, "ops", 0, &spec, &back));
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(dir), 0);
+}
+
+static void a_secret_of_a_variable_or_a_file_fits_or_is_refused(void **unused)
+{
+    static struct hook_spec spec = {.secret_env = "BATON_TEST_SECRET"};
+    char path[] = "/tmp/baton-secret-XXXXXX";
+    char text[8];
+    struct bt_error err;
+    int fd;
+
+    (void)unused;
+    assert_int_equal(unsetenv("BATON_TEST_SECRET"), 0);
+    assert_int_equal(hook_secret_read(&spec, text, sizeof text, &err), BT_NOT_FOUND);
+    assert_int_equal(setenv("BATON_TEST_SECRET", "1234567", 1), 0);
+    assert_int_equal(hook_secret_read(&spec, text, sizeof text, &err), BT_OK);
+    assert_string_equal(text, "1234567");
+    assert_int_equal(setenv("BATON_TEST_SECRET", "12345678", 1), 0);
+    assert_int_equal(hook_secret_read(&spec, text, sizeof text, &err), BT_NOT_FOUND);
+    assert_string_equal(text, "");
+    spec.secret_env[0] = 0;
+    fd = mkstemp(path);
+    (void)snprintf(spec.secret_file, sizeof spec.secret_file, "%s", path);
+    assert_int_equal(write(fd, "1234567", 7), 7);
+    assert_int_equal(hook_secret_read(&spec, text, sizeof text, &err), BT_OK);
+    assert_string_equal(text, "1234567");
+    assert_int_equal(write(fd, "8", 1), 1);
+    assert_int_equal(hook_secret_read(&spec, text, sizeof text, &err), BT_INVALID);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(unlink(path), 0);
+    (void)snprintf(spec.secret_file, sizeof spec.secret_file, "/tmp");
+    assert_int_equal(hook_secret_read(&spec, text, sizeof text, &err), BT_IO);
+}
+
+static void the_name_of_a_push_is_made_of_its_plan_and_its_configuration(void **unused)
+{
+    char name[HOOK_NAME_MAX + 1];
+
+    (void)unused;
+    hook_push_name("0190F3C2-AZ", "", name);
+    assert_string_equal(name, "push-0190f3c2-az-cbf29ce484222325"); /* FNV-1a of nothing */
+    hook_push_name("p", "a", name);
+    assert_string_equal(name, "push-p-af63dc4c8601ec8c");
 }
 
 static void how_far_it_is_comes_back_and_belongs_to_one_webhook(void **unused)
@@ -406,7 +626,15 @@ int main(void)
         cmocka_unit_test(two_secrets_sign_both),
         cmocka_unit_test(a_secret_has_24_to_64_bytes_and_there_are_two_at_most),
         cmocka_unit_test(an_event_is_a_cloudevent_or_a_text),
+        cmocka_unit_test(a_text_has_what_a_person_wants_to_know),
+        cmocka_unit_test(the_type_of_a_body_is_that_of_its_form),
         cmocka_unit_test(specs_are_checked),
+        cmocka_unit_test(each_text_of_a_spec_has_its_length),
+        cmocka_unit_test(a_spec_has_sixteen_topics),
+        cmocka_unit_test(a_spec_has_every_member),
+        cmocka_unit_test(every_part_of_how_far_it_is_comes_back),
+        cmocka_unit_test(a_secret_of_a_variable_or_a_file_fits_or_is_refused),
+        cmocka_unit_test(the_name_of_a_push_is_made_of_its_plan_and_its_configuration),
         cmocka_unit_test(how_far_it_is_comes_back_and_belongs_to_one_webhook),
         cmocka_unit_test(a_secret_that_others_may_read_is_refused),
         cmocka_unit_test(private_addresses_are_closed_unless_they_are_listed),
