@@ -274,6 +274,27 @@ static void an_answer_of_the_limit_is_kept_whole_and_one_byte_more_is_cut(void *
     }
 }
 
+/* The first read of a plan's end is of its session, the second of the turn that waits for it. */
+static void a_session_or_turn_that_cannot_be_read_costs_the_answer_and_no_more(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1; n <= 2; n++) {
+        struct house *h = house_open();
+        const char *id;
+        house_join_as(h, "calc", 2, CONVERSE, "");
+        (void)house_ok(h, "session.say", "'sessionId':'s','text':'status'");
+        id = house_submit(h, "'sessionId':'s','plan':{'goal':'g','steps':[" STEP("a", "") "]}");
+        (void)house_work(h, "calc", NULL);
+        house_fail_read(h, n);
+        house_done(h, "calc", "'result':{'text':'five'}");
+        assert_true(h->reads >= n && !h->dead);
+        house_fail_read(h, 0);
+        house_says(h, house_ok(h, "plan.get", "'planId':'%s'", id), "status=completed");
+        house_is(h, house_ok(h, "session.get", "'sessionId':'s'"), "messages.2", NULL);
+        house_close(h);
+    }
+}
+
 /* What was not done stands at the end, and is kept. */
 static void what_was_not_done_is_kept_when_an_answer_is_cut(void **state)
 {
@@ -310,6 +331,7 @@ int main(void)
         cmocka_unit_test(turns_whose_plans_are_gone_are_ended_in_words),
         cmocka_unit_test(a_question_to_a_model_that_is_gone_is_ended_in_words),
         cmocka_unit_test(a_turn_whose_plan_goes_on_is_left_alone),
+        cmocka_unit_test(a_session_or_turn_that_cannot_be_read_costs_the_answer_and_no_more),
         cmocka_unit_test(an_answer_of_the_limit_is_kept_whole_and_one_byte_more_is_cut),
         cmocka_unit_test(what_was_not_done_is_kept_when_an_answer_is_cut),
     };
