@@ -120,13 +120,12 @@ static void read_tokens(struct lexer *l)
     const struct str text = l->g->text;
     while (l->at < text.len && l->g->code == BT_OK) {
         const char c = text.ptr[l->at];
-        const bool end = l->at + 1 == text.len || text_is_one_of(text.ptr[l->at + 1], BLANKS);
         l->line = l->line || c == '\n';
         l->breaks = l->breaks || c == '\n' || c == ';';
         if (l->g->n > 0 && text_is_one_of(c, ",:.!?")) {
             l->g->tokens[l->g->n - 1].pause = true;
         }
-        if (text_is_one_of(c, BLANKS ",;:!?)]}=") || (c == '.' && end)) {
+        if (text_is_one_of(c, BLANKS ",;:!?)]}=")) {
             l->at++;
         } else {
             read_token(l);
