@@ -190,12 +190,8 @@ uint32_t submission_routes(struct submission *d)
     return d->route_views != NULL ? d->planned.n_routes : 0;
 }
 
-/* Agents that were started by hand need a moment to register again with a daemon that was started
- * again: what is only wrong for want of them may be right soon. */
-static bool waits_for_agents(const struct engine *engine, const struct submission *d,
-                             uint64_t *ret_retry_ms)
+bool submission_lacks_only_agents(const struct submission *d)
 {
-    const msec age = engine->now - engine->started_mono;
     uint32_t missing = d->planned.n_unrouted;
 
     for (uint32_t i = 0; i < d->problems.n; i++) {
@@ -206,17 +202,21 @@ static bool waits_for_agents(const struct engine *engine, const struct submissio
         }
         missing += !p->warning;
     }
-    *ret_retry_ms = RETRY_MS;
-    return missing > 0 && journal_boot(engine->journal) > 1 && age < engine->opt.lease_ms;
+    return missing > 0;
+}
+
+bool submission_waits_for_agents(const struct engine *engine, const struct submission *d)
+{
+    return submission_lacks_only_agents(d) && journal_boot(engine->journal) > 1 &&
+           engine->now - engine->started_mono < engine->opt.lease_ms;
 }
 
 void submission_refuse_new(struct engine *engine, struct request *rq, struct submission *d,
                            const struct bt_error *why)
 {
     struct bt_error later;
-    uint64_t retry_ms;
 
-    if (!waits_for_agents(engine, d, &retry_ms)) {
+    if (!submission_waits_for_agents(engine, d)) {
         submission_refuse(engine, rq, d, why);
         return;
     }
@@ -224,7 +224,7 @@ void submission_refuse_new(struct engine *engine, struct request *rq, struct sub
                   "%.400s; the supervisor was started again %llu ms ago, and its agents may still "
                   "register: try again",
                   why->msg, (unsigned long long)(engine->now - engine->started_mono));
-    request_refuse(engine, rq, &later, CLASS_NONE, retry_ms, (struct doc){NULL, 0});
+    request_refuse(engine, rq, &later, CLASS_NONE, RETRY_MS, (struct doc){NULL, 0});
 }
 
 void submission_refuse(struct engine *engine, struct request *rq, struct submission *d,

@@ -64,6 +64,11 @@ bool submission_is_asked(struct engine *engine, struct str planner);
 /* Fill d->problem_views and d->route_views; how many. */
 uint32_t submission_problems(struct submission *d);
 uint32_t submission_routes(struct submission *d);
+/* Whether it is only wrong for want of agents or skills. */
+bool submission_lacks_only_agents(const struct submission *d);
+/* The same, and they may come soon: agents that were started by hand need a moment to register
+ * again with a daemon that was started again. */
+bool submission_waits_for_agents(const struct engine *engine, const struct submission *d);
 /* Refuses with every problem in error.details {problems: [...]}. */
 void submission_refuse(struct engine *engine, struct request *rq, struct submission *d,
                        const struct bt_error *why);

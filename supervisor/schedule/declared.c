@@ -134,7 +134,7 @@ static void put_one(struct schedules *s, struct declared *d)
     code = code == BT_OK ? put(s, d, &made, &ok, &err) : code;
     s->declaring = false;
     engine_act_for(s->engine, before);
-    d->over = code != BT_UNAVAILABLE && code != BT_NOMEM;
+    d->over = code != BT_NOMEM && (code == BT_OK || !submission_waits_for_agents(s->engine, &made));
     if (code == BT_OK && !ok.existing) {
         log_info("schedule.declared", "schedule=%s %s", d->name, ok.replaced ? "replaced" : "new");
     } else if (code != BT_OK && d->over) {

@@ -97,22 +97,6 @@ enum bt_code fire_make(struct schedules *s, const struct schedule *p,
     return code;
 }
 
-/* Of what a plan lacks now and may have soon. */
-static bool only_agents_missing(const struct submission *d)
-{
-    uint32_t missing = d->planned.n_unrouted;
-
-    for (uint32_t i = 0; i < d->problems.n; i++) {
-        const struct problem *q = &d->problems.at[i];
-        if (!q->warning && q->category != PROBLEM_MISSING_AGENT &&
-            q->category != PROBLEM_MISSING_SKILL) {
-            return false;
-        }
-        missing += !q->warning;
-    }
-    return missing > 0;
-}
-
 static uint64_t hash_of_time(const struct schedule *p, msec at)
 {
     return (p->seed ^ (at * UINT64_C(0x9E3779B97F4A7C15))) >> 1;
@@ -212,9 +196,9 @@ static enum fired make_and_begin(struct schedules *s, struct schedule *p, msec a
     if (code == BT_OK) {
         code = fire_make(s, p, &doc, at != 0 ? at : engine_wall(s->engine), d, err);
     }
-    return code == BT_OK            ? begin(s, p, at, key, kind, d, ret_id, err)
-           : only_agents_missing(d) ? FIRED_NOT_YET
-                                    : FIRED_NEVER;
+    return code == BT_OK                     ? begin(s, p, at, key, kind, d, ret_id, err)
+           : submission_lacks_only_agents(d) ? FIRED_NOT_YET
+                                             : FIRED_NEVER;
 }
 
 /* Acts for the owner while the plan is made: it is the owner's. */

@@ -54,8 +54,7 @@ struct str schedule_name(const struct schedule *p);
 /* As it is stored. */
 struct str schedule_owner(const struct schedule *p);
 /* Adds or replaces it; d is for its plan, and has the problems. *ret_existing: nothing changed.
- * BT_INVALID, BT_CONFLICT, BT_LIMIT; BT_UNAVAILABLE when agents may still register. Other codes are
- * failures of the journal. */
+ * BT_INVALID, BT_CONFLICT, BT_LIMIT, BT_NOMEM. Other codes are failures of the journal. */
 BT_MUST_CHECK enum bt_code schedules_put(struct schedules *s, const struct msg_schedule_put *m,
                                          struct submission *d, struct msg_schedule_put_ok *ret,
                                          struct arena *arena, struct bt_error *err);
