@@ -457,7 +457,6 @@ static enum bt_code begin(struct export *x, const char *cursor, struct bt_error 
 
 static enum bt_code slice(struct export *x, struct bt_error *err)
 {
-    struct bt_error why;
     bool done = false;
     enum bt_code code;
 
@@ -478,12 +477,12 @@ static enum bt_code slice(struct export *x, struct bt_error *err)
     case STAGE_ROWS:
     case STAGE_END:
     default:
-        code = put_plan(x, &why);
+        code = put_plan(x, err);
         /* What can be read of the others is not lost with it. */
         if (code == BT_IO && journal_committed_seq(x->journal) > 0) {
-            return put_end(x, why.msg, err);
+            return put_end(x, err->msg, err);
         }
-        return code == BT_OK ? BT_OK : err_set(err, code, "%s", why.msg);
+        return code;
     }
 }
 

@@ -177,7 +177,6 @@ enum bt_code export_sessions(struct journal *journal, msec since, struct session
                              struct buf *lines, bool *ret_done, struct bt_error *err)
 {
     struct pick pick = {.place = place, .since = since};
-    struct bt_error why;
     enum bt_code code = BT_OK;
 
     *ret_done = false;
@@ -188,14 +187,14 @@ enum bt_code export_sessions(struct journal *journal, msec since, struct session
     if (code != BT_OK || *ret_done) {
         return code;
     }
-    code = put_some(journal, place, lines, &why);
+    code = put_some(journal, place, lines, err);
     if (code == BT_NOT_FOUND) {
         return err_set(err, BT_CONFLICT, "a session was deleted while it was exported");
     }
     if (code == BT_IO) {
-        return put_end(place, why.msg, lines, err);
+        return put_end(place, err->msg, lines, err);
     }
-    return code == BT_OK ? BT_OK : err_set(err, code, "%s", why.msg);
+    return code;
 }
 
 /* ---- in ---- */

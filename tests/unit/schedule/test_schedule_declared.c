@@ -195,8 +195,7 @@ static void a_rule_or_state_that_cannot_be_read_is_paused_with_the_reason(void *
         {"{'cron':'@daily'}", NULL, "the rule of the schedule"},
         {"{'cron':'@daily','overlap':'skip','tz':'Mars/Base'}", NULL, "tz"},
         {"{'cron':7}", NULL, "cron"},
-        {NULL, "{'cursor':1,'status':'active','lastPlan':'x'}",
-         "the state of the schedule"},
+        {NULL, "{'cursor':1,'status':'active','lastPlan':'x'}", "the state of the schedule"},
         {NULL, "{'status':'active'}", "cursor"},
     };
 

@@ -357,7 +357,7 @@ static void pages_are_in_the_order_of_the_first_put_whatever_was_deleted(void **
             for (uint32_t i = 0; i < limit; i++) {
                 const char *name = house_get(h, page, house_text(h, "schedules.%u.name", i));
                 if (name != NULL) {
-                    (void)strcat(strcat(seen, name), " ");
+                    (void)snprintf(seen + strlen(seen), sizeof seen - strlen(seen), "%s ", name);
                 }
             }
             cursor = next != NULL ? strtoull(next, NULL, 10) : 0;
