@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "protocol/base/assert.h"
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/step_context.h"
 
@@ -60,8 +61,9 @@ uint32_t scope_words(struct engine *engine, const struct open_plan *p, uint32_t 
 {
     uint32_t n = 0;
 
-    for (; p != NULL && n + 3 <= CHILD_WORDS_MAX * 2; p = outer(engine, p, &step)) {
+    for (; p != NULL; p = outer(engine, p, &step)) {
         const struct child_of *child = &p->plan->child;
+        ASSERT(n + 3 <= sizeof ret->at / sizeof ret->at[0]); /* it does not begin any deeper */
         if (child->kind == CHILD_OF_MAP) {
             ret->at[n++] = STR_LIT("item");
             ret->at[n++] = STR_LIT("index");

@@ -20,7 +20,7 @@ BT_MUST_CHECK enum bt_code scope_result(struct engine *engine, const struct open
 
 /* The first words of templates beside results: item, index, ... */
 struct scope_words {
-    struct str at[CHILD_WORDS_MAX * 2];
+    struct str at[3 * CHILD_DEPTH_MAX];
 };
 /* Fills them in for a step of p; how many. They live as long as the plans. */
 uint32_t scope_words(struct engine *engine, const struct open_plan *p, uint32_t step,

@@ -277,7 +277,9 @@ static enum bt_code read_body(struct step_reader *s, struct doc document, struct
     enum bt_code code;
     plan_reader_inside(s, document, &in);
     for (uint32_t i = 0; i < body->n_words && r->n_words < CHILD_WORDS_MAX; i++) {
-        r->words[r->n_words++] = body->words[i];
+        if (!plan_child_has_word(r, body->words[i])) { /* item is there once, however deep */
+            r->words[r->n_words++] = body->words[i];
+        }
     }
     code = plan_reader_body(r);
     if (code == BT_OK && body->items) {

@@ -356,14 +356,59 @@ static void an_answer_that_is_too_large_has_no_results_of_items(void **state)
         h, "'plan':{'goal':'g','steps':[" SUB("p", STEP("x", "") "," STEP("y", ""), "") "]}");
     house_wait(h, 1);
     for (int i = 0; i < 2; i++) {
-        house_done(h, "calc", "'result':{'data':{'v':'%s'}}", big);
+        house_done(h, "calc", "'result':{'text':'short','data':{'v':'%s'}}", big);
         house_wait(h, 1);
     }
-    house_says(h, view(h, id), "steps.0.status=*");
+    house_says(h, view(h, id), "status=completed; steps.0.status=completed");
+    house_says(h, house_ok(h, "plan.result", "'planId':'%s','stepId':'p'", id),
+               "result.text=~short; result.data=-; truncatedSteps.0=p");
+    house_close(h);
+}
+
+/* Of several last steps the data of each is there, by its id. */
+static void the_result_of_a_plan_inside_has_those_of_its_last_steps(void **state)
+{
+    struct house *h = open_house();
+    const char *id = house_submit(
+        h, "'plan':{'goal':'g','steps':[" SUB("p", STEP("x", "") "," STEP("y", ""), "") "]}");
+
+    (void)state;
+    house_wait(h, 1);
+    house_answer(h, "calc", "x", "'outcome':'completed','result':{'data':{'v':1}}");
+    house_answer(h, "calc", "y", "'outcome':'completed','result':{'text':'Y'}");
+    house_wait(h, 1);
+    house_says(h, view(h, id), "status=completed");
+    house_says(h, house_ok(h, "plan.result", "'planId':'%s','stepId':'p'", id),
+               "result.text=*; result.data.x.v=1; result.data.y=Y; truncatedSteps=-");
     house_close(h);
 }
 
 /* ---- failures ---- */
+
+/* Another step of the child failed before, and was not the reason. */
+static void the_class_of_a_failure_is_that_of_the_step_that_ended_the_child(void **state)
+{
+    struct house *h = open_house();
+    const char *id = house_submit(
+        h,
+        "'plan':{'goal':'g','steps':[" SUB(
+            "p",
+            STEP("x", ",'maxRetries':0,'onFailure':'continue'") "," STEP("y", ",'maxRetries':0,"
+                                                                              "'dependsOn':['x'],"
+                                                                              "'runIf':'always'"),
+            ",'maxRetries':0") "]}");
+
+    (void)state;
+    house_wait(h, 1);
+    house_failed(h, "calc", "NOT_FOUND", false);
+    house_wait(h, 1);
+    house_failed(h, "calc", "PERMISSION_DENIED", false);
+    house_wait(h, 1);
+    house_says(h, view(h, id),
+               "status=failed; steps.0.errorClass=PERMISSION_DENIED; "
+               "steps.0.error=~step y: ");
+    house_close(h);
+}
 
 static void the_failure_of_a_child_has_its_class_and_its_step(void **state)
 {
@@ -561,6 +606,8 @@ int main(void)
         cmocka_unit_test(the_answer_of_items_says_how_each_ended),
         cmocka_unit_test(a_line_of_an_item_is_cut_after_300_bytes),
         cmocka_unit_test(an_answer_that_is_too_large_has_no_results_of_items),
+        cmocka_unit_test(the_result_of_a_plan_inside_has_those_of_its_last_steps),
+        cmocka_unit_test(the_class_of_a_failure_is_that_of_the_step_that_ended_the_child),
         cmocka_unit_test(the_failure_of_a_child_has_its_class_and_its_step),
         cmocka_unit_test(a_child_that_is_cancelled_by_hand_fails_its_step_as_cancelled),
         cmocka_unit_test(a_child_without_time_or_money_fails_its_step_with_that_class),

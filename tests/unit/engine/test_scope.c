@@ -186,6 +186,32 @@ static void an_inner_item_hides_the_outer_one_but_not_its_name(void **state)
     house_close(h);
 }
 
+/* As deep as a request can say it, each with a word of its own. */
+static void the_innermost_item_has_the_names_of_all_around_it(void **state)
+{
+    struct house *h = open_house();
+    const char *steps =
+        "{'stepId':'x','agentId':'calc','skill':'do','task':'do x','parameters':{'a':'{{w1}}',"
+        "'e':'{{w4}}','f':'{{w5}}','i':'{{item}}','n':'{{index}}'}}";
+
+    (void)state;
+    for (int i = 5; i > 1; i--) {
+        steps = house_text(h,
+                           "{'stepId':'e%d','task':'each','forEach':'{{item}}','as':'w%d',"
+                           "'steps':[%s]}",
+                           i, i, steps);
+    }
+    (void)house_submit(h,
+                       "'plan':{'goal':'g','steps':[{'stepId':'e1','task':'each','forEach':"
+                       "[[[[[5]]]]],'as':'w1','steps':[%s]}]}",
+                       steps);
+    house_wait(h, 1);
+    house_says(h, house_work(h, "calc", NULL),
+               "parameters.a=[[[[5]]]]; parameters.e=[5]; parameters.f=5; parameters.i=5; "
+               "parameters.n=0");
+    house_close(h);
+}
+
 /* ---- rounds ---- */
 
 static void a_step_of_a_round_sees_its_number_and_the_round_before(void **state)
@@ -241,6 +267,7 @@ int main(void)
         cmocka_unit_test(a_condition_of_an_item_sees_the_item),
         cmocka_unit_test(a_step_of_an_item_reads_its_own_item_and_what_is_outside),
         cmocka_unit_test(an_inner_item_hides_the_outer_one_but_not_its_name),
+        cmocka_unit_test(the_innermost_item_has_the_names_of_all_around_it),
         cmocka_unit_test(a_step_of_a_round_sees_its_number_and_the_round_before),
         cmocka_unit_test(a_plan_inside_sees_nothing_outside),
     };

@@ -290,6 +290,37 @@ static void rounds_are_undone_from_the_last_to_the_first(void **state)
     house_close(h);
 }
 
+/* Whose rows are not there any more nobody can undo but a person. */
+static void a_plan_inside_that_was_deleted_is_for_a_person(void **state)
+{
+    struct house *h = open_house();
+    const char *id =
+        house_submit(h, "'plan':{'goal':'g','steps':[" SUB("p", UNDO("x", ""), "") "," LAST "]}");
+    struct journal_plan row;
+    struct bt_error err;
+    struct uuid inside;
+
+    (void)state;
+    house_wait(h, 1);
+    assert_true(
+        uuid_parse(str_from(house_get(h, view(h, id), "steps.0.children.planId")), &inside));
+    house_is(h, house_work(h, "calc", NULL), "task", "do x");
+    house_done(h, "calc",
+               "'result':{'text':'a result that is longer than what is kept beside its reference, "
+               "so that it is one'}");
+    house_wait(h, 1);
+    assert_int_equal(journal_plan_by_id(h->journal, inside, &row, &err), BT_OK);
+    assert_int_equal(journal_plan_delete(h->journal, row.ix, STR_LIT("why"), h->wall, &err), BT_OK);
+    fails(h);
+    assert_false(h->dead);
+    house_says(h, document(h, id),
+               "document.steps.#=1; document.steps.0.stepId=undo-p; "
+               "document.steps.0.type=human_review; document.steps.0.task=~by hand");
+    house_has(h, document(h, id), "document.steps.0.task",
+              "Its child plans are not in the journal any more.");
+    house_close(h);
+}
+
 /* Its own failure has undone it; what it says of the plan around it stays to be done. */
 static void a_plan_inside_that_undid_itself_is_not_undone_again(void **state)
 {
@@ -499,6 +530,7 @@ int main(void)
         cmocka_unit_test(a_parameter_that_cannot_be_filled_is_for_a_person_too),
         cmocka_unit_test(a_plan_inside_is_undone_by_its_own_steps_or_by_its_step_alone),
         cmocka_unit_test(rounds_are_undone_from_the_last_to_the_first),
+        cmocka_unit_test(a_plan_inside_that_was_deleted_is_for_a_person),
         cmocka_unit_test(a_plan_inside_that_undid_itself_is_not_undone_again),
         cmocka_unit_test(a_plan_inside_that_is_never_undone_is_left_as_it_is),
         cmocka_unit_test(there_may_be_nothing_to_undo),
