@@ -180,7 +180,6 @@ static void do_up(struct policy_child *child, const struct policy_event *ev,
 {
     move(child, POLICY_UP, MSEC_NEVER);
     child->up_since = ev->now;
-    child->lost = false;
     emit(out, POLICY_CAME_UP);
 }
 

@@ -120,7 +120,7 @@ struct policy_child {
     uint32_t crashes;                    /* all crashes since an operator last started it */
     uint32_t streak; /* crashes since it was last stable: the exponent of the backoff */
     uint32_t spawns; /* processes asked for since policy_init */
-    bool lost;       /* STARTING: it was up before */
+    bool lost;       /* STARTING: its process was up before */
     bool drains;     /* STOPPING: not told to end yet */
 };
 

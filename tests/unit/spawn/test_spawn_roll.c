@@ -120,6 +120,23 @@ static void work_is_finished_first(void **state)
     assert_string_equal(w.trace, "da -a ");
 }
 
+/* Its work is gone with it: it is not told to stop, also when the books still have the work. */
+static void one_that_ends_while_it_drains_is_started_again_at_once(void **state)
+{
+    (void)state;
+    for (uint32_t busy = 0; busy < 2; busy++) {
+        struct world w;
+        make(&w, 1);
+        w.of[0].busy = 2;
+        w.rolls[0].intent = ROLL_RESTART;
+        (void)orders(&w);
+        w.of[0].busy = busy;
+        w.of[0].live = false;
+        (void)orders(&w);
+        assert_string_equal(w.trace, "da +a ");
+    }
+}
+
 static void what_is_not_up_is_restarted_first_and_at_once(void **state)
 {
     struct world w;
@@ -227,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(restarts_go_one_after_the_other),
         cmocka_unit_test(work_is_finished_first),
+        cmocka_unit_test(one_that_ends_while_it_drains_is_started_again_at_once),
         cmocka_unit_test(what_is_not_up_is_restarted_first_and_at_once),
         cmocka_unit_test(one_that_does_not_come_up_halts_the_others),
         cmocka_unit_test(removals_and_stops_begin_at_once),
