@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,8 +45,10 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
 {
     const int got = __real_poll(fds, n, timeout < 0 ? REAL_MS : 0);
 
-    if (got == 0 && shared->n < WAITS_MAX) {
-        shared->waits[shared->n++] = timeout;
+    if (got == 0) {
+        if (shared->n < WAITS_MAX) {
+            shared->waits[shared->n++] = timeout;
+        }
         now += timeout > 0 ? (msec)timeout : 0;
     }
     return got;
@@ -176,6 +179,47 @@ static void an_order_to_end_is_carried_out_at_once(void **state)
     (void)close(fd);
 }
 
+/* Its log may grow without a report: the spawner wakes for it, and only while a process lives. */
+static void while_a_process_lives_its_log_is_looked_at_each_second(void **state)
+{
+    static char program[] = "/bin/sh";
+    static char flag[] = "-c";
+    static char command[] = "kill -STOP $$";
+    static char own[] = "BATON_INSTANCE_ID=0190F3C2-7A1B-7C3D-9E4F-000000000001";
+    static char path[] = "PATH=/bin:/usr/bin";
+    static struct packet p;
+    const int fd = reach();
+    const pid_t pid = starts("4000");
+    struct buf out;
+    char log[128];
+
+    (void)state;
+    (void)snprintf(log, sizeof log, "%s/log", dir);
+    assert_int_equal(mkdir(log, 0700), 0);
+    receives(fd, PACKET_HELLO);
+    p = (struct packet){.type = PACKET_START,
+                        .instance = "0190F3C2-7A1B-7C3D-9E4F-000000000001",
+                        .name = "a#1",
+                        .text = "/",
+                        .log_bytes = 1000,
+                        .argv = {program, flag, command},
+                        .env = {own, path}};
+    buf_init(&out, PACKET_BYTES);
+    packet_encode(&p, &out);
+    assert_int_equal(send(fd, out.at, out.len, MSG_NOSIGNAL), out.len);
+    buf_done(&out);
+    receives(fd, PACKET_STARTED);
+    while (shared->n < 5) { /* waits that nothing ends */
+        (void)usleep(1000);
+    }
+    assert_int_equal(send(fd, "\x01", 1, MSG_NOSIGNAL), 1);
+    (void)status_of(pid);
+    for (int i = 1; i < 4; i++) {
+        assert_int_equal(shared->waits[i], 1000);
+    }
+    (void)close(fd);
+}
+
 static void it_is_of_no_use_without_its_arguments(void **state)
 {
     char program[] = "x";
@@ -202,6 +246,7 @@ int main(void)
         T(it_waits_a_minute_at_most),
         T(with_a_daemon_it_stays_and_then_its_grace_begins),
         T(an_order_to_end_is_carried_out_at_once),
+        T(while_a_process_lives_its_log_is_looked_at_each_second),
         cmocka_unit_test(it_is_of_no_use_without_its_arguments),
     };
 #undef T
