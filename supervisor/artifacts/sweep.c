@@ -90,20 +90,28 @@ msec sweep_deadline(const struct sweep *s)
 
 /* ---- files of one plan ---- */
 
+/* The names in the directory, for closedir; NULL: it cannot be read. */
+static DIR *list_of(int dir)
+{
+    const int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = fd < 0 ? NULL : fdopendir(fd);
+
+    if (list == NULL && fd >= 0) {
+        (void)close(fd);
+    }
+    return list;
+}
+
 /* Removes the files that are not `kept` (NULL: all), and counts the others. False: there are more
  * than one slice removes. */
 static bool remove_files(int dir, const struct map *kept, uint32_t *ret_left)
 {
-    const int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *list = fd < 0 ? NULL : fdopendir(fd);
+    DIR *list = list_of(dir);
     const struct dirent *entry;
     uint32_t removed = 0;
 
     *ret_left = 0;
     if (list == NULL) {
-        if (fd >= 0) {
-            (void)close(fd);
-        }
         *ret_left = 1; /* not known: the directory stays */
         return true;
     }
@@ -207,28 +215,20 @@ static bool sort_out(struct sweep *s, int dir, const char *id)
 /* ---- the end of a plan ---- */
 
 /* The wall time at which the plan ended; 0: it is open. False: the journal does not know it. */
-static bool ended_at(struct sweep *s, const char *id, msec *ret)
+static bool ended_at(struct sweep *s, struct uuid id, msec *ret)
 {
     struct journal_plan plan;
-    struct uuid uuid;
     struct bt_error err;
-    enum bt_code code;
+    const enum bt_code code = journal_plan_by_id(engine_journal(s->engine), id, &plan, &err);
 
-    *ret = 0;
-    if (!uuid_parse(str_from(id), &uuid)) {
-        return true;
-    }
-    code = journal_plan_by_id(engine_journal(s->engine), uuid, &plan, &err);
-    if (code == BT_OK) {
-        *ret = plan.ended_wall;
-    }
+    *ret = code == BT_OK ? plan.ended_wall : 0;
     return code != BT_NOT_FOUND; /* a damaged plan keeps its files */
 }
 
 static void after_end(struct sweep *s, struct uuid plan)
 {
     char id[UUID_TEXT_LEN + 1];
-    msec ended = 0;
+    msec ended;
     int dir;
 
     uuid_format(plan, id);
@@ -236,7 +236,7 @@ static void after_end(struct sweep *s, struct uuid plan)
     if (dir < 0) {
         return;
     }
-    if (!ended_at(s, id, &ended)) {
+    if (!ended_at(s, plan, &ended)) {
         if (!remove_plan(s, dir, id, "deleted")) {
             sweep_plan_ended(s, plan);
         }
@@ -256,24 +256,19 @@ static void after_end(struct sweep *s, struct uuid plan)
 
 static uint64_t bytes_of(int dir)
 {
-    const int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *list = fd < 0 ? NULL : fdopendir(fd);
+    DIR *list = list_of(dir);
     const struct dirent *entry;
     uint64_t total = 0;
     struct stat st;
 
-    if (list == NULL) {
-        if (fd >= 0) {
-            (void)close(fd);
-        }
-        return 0;
-    }
-    while ((entry = readdir(list)) != NULL) {
+    while (list != NULL && (entry = readdir(list)) != NULL) {
         if (fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)) {
             total += (uint64_t)st.st_size;
         }
     }
-    (void)closedir(list);
+    if (list != NULL) {
+        (void)closedir(list);
+    }
     return total;
 }
 
@@ -319,7 +314,7 @@ static void look_at(struct sweep *s, const char *name)
 {
     char id[UUID_TEXT_LEN + 1];
     struct uuid uuid;
-    msec ended = 0;
+    msec ended;
     int dir;
 
     if (!uuid_parse(str_from(name), &uuid)) {
@@ -333,7 +328,7 @@ static void look_at(struct sweep *s, const char *name)
     if (dir < 0) {
         return;
     }
-    if (!ended_at(s, id, &ended)) {
+    if (!ended_at(s, uuid, &ended)) {
         if (!remove_plan(s, dir, id, "unknown")) {
             s->due = 0;
         }

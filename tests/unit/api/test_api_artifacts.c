@@ -272,6 +272,94 @@ static void an_answer_to_a_question_has_no_files(void **state)
     }
 }
 
+/* The result of a step with so many artifacts, which are no files. */
+static void done_with(struct house *h, uint32_t n)
+{
+    struct buf text;
+
+    buf_init(&text, 1024 * 1024);
+    for (uint32_t i = 0; i < n; i++) {
+        buf_printf(&text, "%s{'name':'n%u'}", i == 0 ? "" : ",", i);
+    }
+    house_done(h, "calc", "'result':{'text':'x','artifacts':[%s]}", buf_cstr(&text));
+    buf_done(&text);
+}
+
+/* Sixteen steps: 64 artifacts of each is the most that a result has. */
+static void a_list_of_artifacts_has_a_thousand_and_says_when_there_are_more(void **state)
+{
+    struct house *h = open_house();
+    struct buf plan;
+
+    (void)state;
+    buf_init(&plan, 64 * 1024);
+    for (int i = 0; i < 16; i++) {
+        buf_printf(&plan, "%s" STEP("s%02d", ""), i == 0 ? "" : ",", i, i);
+    }
+    for (uint32_t more = 0; more < 2; more++) {
+        const char *id = house_submit(h, "'plan':{'goal':'g','steps':[%s]}", buf_cstr(&plan));
+        const char *all;
+        house_says(h, store(h, "'name':'f','offset':0,'bytes':" HELLO), "offset=5");
+        for (int i = 0; i < 15; i++) {
+            done_with(h, 64);
+        }
+        done_with(h, 40 + more);
+        all = house_ok(h, "plan.result", "'planId':'%s'", id);
+        house_says(h, all,
+                   "artifacts.#=1000; artifacts.0.stepId=s00; artifacts.0.name=n0; "
+                   "artifacts.63.name=n63; artifacts.64.stepId=s01; artifacts.999.stepId=s15; "
+                   "artifacts.999.name=n39; artifacts.0.bytes=-; artifacts.0.uri=-");
+        house_is(h, all, "truncated", more == 0 ? NULL : "true");
+        house_says(h, house_ok(h, "plan.result", "'planId':'%s','stepId':'s15'", id),
+                   more == 0 ? "artifacts.#=40; artifacts.0.name=n0; truncated=-"
+                             : "artifacts.#=41; artifacts.40.name=n40; truncated=-");
+    }
+    buf_done(&plan);
+    close_house(h);
+}
+
+/* All steps of a plan without a directory cost one look; a step is asked in any case. */
+static void a_plan_without_a_directory_lists_no_files(void **state)
+{
+    struct house *h = open_house();
+    const char *id = house_submit(h, TWO);
+
+    (void)state;
+    house_done(h, "calc",
+               "'result':{'text':'x','artifacts':[{'name':'words','mediaType':'text/plain'}]}");
+    house_done(h, "calc", "'result':{'text':'x','artifacts':'none'}");
+    house_says(h, house_ok(h, "plan.result", "'planId':'%s'", id), "artifacts.#=-");
+    house_says(h, house_ok(h, "plan.result", "'planId':'%s','stepId':'a'", id),
+               "artifacts.#=1; artifacts.0.mediaType=text/plain");
+    house_says(h, house_ok(h, "plan.result", "'planId':'%s','stepId':'b'", id), "artifacts.#=-");
+    close_house(h);
+}
+
+static void a_result_that_cannot_be_read_is_no_empty_list(void **state)
+{
+    struct house *h = open_house();
+    const char *id = house_submit(h, TWO);
+    uint32_t refused = 0;
+
+    (void)state;
+    house_says(h, store(h, "'name':'f','offset':0,'bytes':" HELLO), "offset=5");
+    done_with(h, 1);
+    done_with(h, 1);
+    for (uint32_t n = 1; n < 12; n++) {
+        const char *answer;
+        house_fail_read(h, n);
+        answer = house_ask(h, "plan.result", "'planId':'%s'", id);
+        house_fail_read(h, 0);
+        if (answer == NULL || strcmp(house_get(h, answer, "ok"), "true") != 0) {
+            refused++;
+        } else {
+            house_is(h, answer, "artifacts.#", "2");
+        }
+    }
+    assert_true(refused > 1);
+    close_house(h);
+}
+
 /* A lost connection leaves the attempt with its instance: a file goes on meanwhile. */
 static void a_file_goes_on_while_the_reply_is_lost(void **state)
 {
@@ -296,6 +384,9 @@ int main(void)
         cmocka_unit_test(what_is_no_part_of_a_file_is_refused_with_the_reason),
         cmocka_unit_test(a_part_and_a_file_have_so_many_bytes),
         cmocka_unit_test(an_answer_to_a_question_has_no_files),
+        cmocka_unit_test(a_list_of_artifacts_has_a_thousand_and_says_when_there_are_more),
+        cmocka_unit_test(a_plan_without_a_directory_lists_no_files),
+        cmocka_unit_test(a_result_that_cannot_be_read_is_no_empty_list),
         cmocka_unit_test(a_file_goes_on_while_the_reply_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -226,6 +226,103 @@ static void what_nobody_asks_for_is_closed_after_a_minute(void **state)
     assert_int_equal(have, 1);
 }
 
+/* Whether the file, whose part was removed, is still open after so many bytes. */
+static bool is_open(const char *file, uint64_t len)
+{
+    struct bt_error err;
+    uint64_t have = 0;
+    const enum bt_code code =
+        arriving_add(arriving, dir, file, len, STR_LIT("x"), 100, &have, &err);
+
+    assert_true(code == BT_OK || code == BT_GONE);
+    return code == BT_GONE;
+}
+
+/* One more file than may be open closes the one that waited longest, and no other. */
+static void of_files_that_arrive_the_one_that_waited_longest_is_closed(void **state)
+{
+    char name[16];
+    uint64_t have;
+    struct bt_error err;
+
+    (void)state;
+    for (int more = 0; more < 2; more++) {
+        for (int i = 0; i < OPEN_AT_A_TIME + more; i++) {
+            /* the fourth one was asked for first */
+            const msec now =
+                i == OPEN_AT_A_TIME ? 99 : (msec)((i + OPEN_AT_A_TIME - 3) % OPEN_AT_A_TIME);
+            (void)snprintf(name, sizeof name, "n%d", i);
+            assert_int_equal(arriving_add(arriving, dir, name, 0, STR_LIT("x"), now, &have, &err),
+                             BT_OK);
+        }
+        (void)files(PARTS);
+        for (int i = OPEN_AT_A_TIME + more - 1; i >= 0;
+             i--) { /* which closes those that were open */
+            (void)snprintf(name, sizeof name, "n%d", i);
+            if (more == 0 || i != 3) {
+                assert_true(is_open(name, 1));
+            }
+        }
+        assert_false(more == 1 && is_open("n3", 1));
+        arriving_tidy(arriving, MSEC_NEVER);
+    }
+}
+
+/* A whole file is remembered by its name, length and checksum, in letters of either case. */
+static void the_answer_for_a_whole_file_is_given_again_for_the_same_file_only(void **state)
+{
+    char sum[ARTIFACT_SHA256_LEN + 1];
+    uint64_t have = 0;
+    bool is_done = false;
+    struct bt_error err;
+
+    (void)state;
+    assert_int_equal(add("f", 0, 10, &have), BT_OK);
+    assert_int_equal(end("f", 10, sum_of(10), &have, &is_done), BT_OK);
+    assert_true(is_done);
+    (void)snprintf(sum, sizeof sum, "%s", sum_of(10));
+    for (int i = 0; i < ARTIFACT_SHA256_LEN; i++) {
+        sum[i] = (char)(sum[i] >= 'a' ? sum[i] - 'a' + 'A' : sum[i]);
+    }
+    is_done = false;
+    assert_int_equal(end("f", 10, sum, &have, &is_done), BT_OK);
+    assert_true(is_done && have == 10);
+    sum[ARTIFACT_SHA256_LEN - 1] = 0; /* and none of a digit less */
+    assert_int_equal(end("f", 10, sum, &have, &is_done), BT_OK);
+    assert_true(!is_done && have == 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(arriving_add(arriving, dir, "g", 0, STR_LIT("x"), 0, &have, &err), BT_OK);
+        have = 0;
+        if (i == 0) { /* another name, length, or checksum */
+            assert_int_equal(end("h", 1, sum_of(10), &have, &is_done), BT_OK);
+        } else if (i == 1) {
+            assert_int_equal(end("g", 2, sum_of(10), &have, &is_done), BT_OK);
+            assert_int_equal(have, 1);
+        } else {
+            assert_int_equal(end("g", 1, sum_of(10), &have, &is_done), BT_INVALID);
+        }
+        assert_false(is_done);
+    }
+}
+
+/* The minute begins with the last request, also of one that only asks for the end. */
+static void asking_for_the_end_keeps_a_file_open(void **state)
+{
+    uint64_t have = 0;
+    bool is_done = false;
+    struct bt_error err;
+
+    (void)state;
+    assert_int_equal(add("f", 0, 10, &have), BT_OK);
+    assert_int_equal(
+        arriving_end(arriving, dir, "f", 11, str_from(sum_of(11)), 5, &have, &is_done, &err),
+        BT_OK);
+    assert_int_equal(have, 10);
+    arriving_tidy(arriving, 5 + IDLE_MS - 1);
+    (void)files(PARTS);
+    assert_true(is_open("f", 10));
+}
+
 static void a_long_file_of_before_is_hashed_in_pieces(void **state)
 {
     const size_t part = LIMIT_ARTIFACT_PART;
@@ -339,6 +436,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_file_goes_on_after_it_was_closed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_nobody_asks_for_is_closed_after_a_minute, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(of_files_that_arrive_the_one_that_waited_longest_is_closed,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            the_answer_for_a_whole_file_is_given_again_for_the_same_file_only, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(asking_for_the_end_keeps_a_file_open, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_long_file_of_before_is_hashed_in_pieces, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_plan_has_files_when_it_has_a_directory, set_up,
