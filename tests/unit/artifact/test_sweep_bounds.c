@@ -336,7 +336,7 @@ static void the_root_is_made_for_its_owner_alone(void **state)
 
 /* ---- who reads files ---- */
 
-/* What the journal says about who took results over: so many plans, the last one is this. */
+/* The plans that took results over: so many, the last one is this. */
 static uint64_t heir;
 static uint32_t heirs_n;
 static enum bt_code heirs_code;
