@@ -168,11 +168,11 @@ uint32_t sessions_set(struct sessions *s, struct credential *at, uint32_t n,
 
     for (uint32_t i = 0; i < SLOTS; i++) {
         struct session *session = &s->at[i];
-        const struct credential *was =
-            session->of < s->credentials_n ? &s->credentials[session->of] : NULL;
-        if (session->state == FREE || was == NULL) {
+        const struct credential *was;
+        if (session->state == FREE || session->of == NOBODY) {
             continue;
         }
+        was = &s->credentials[session->of];
         const uint32_t now_at = find(at, n, str_from(was->who.id));
         if (now_at == NOBODY || !goes_on(session, was, &at[now_at], time.wall)) {
             ended += session->state == PROVED;
@@ -314,7 +314,7 @@ static struct session *take(struct sessions *s, msec now)
         pending += session->state == PENDING;
         free_one = free_one == NULL && session->state == FREE ? session : free_one;
     }
-    if (pending >= SESSIONS_PENDING_MAX || free_one == NULL) {
+    if (pending >= SESSIONS_PENDING_MAX) {
         free_one = pushed_out(s);
         end(s, free_one);
     }
@@ -401,8 +401,7 @@ enum bt_code sessions_begin(struct sessions *s, struct str id,
     memcpy(ret->nonce_s, h.nonce_s, sizeof h.nonce_s);
     ret->has_previous = session->has_previous;
     if (id.len <= LIMIT_ID_BYTES) {
-        memcpy(session->claimed, id.ptr, id.len);
-        session->claimed[id.len] = 0;
+        memcpy(session->claimed, id.ptr, id.len); /* of an entry that is empty */
     }
     session->state = PENDING;
     session->used = time.now;

@@ -16,7 +16,7 @@ struct auth_store {
     struct sessions *sessions;
     char state_dir[PATH_BYTES];
     char dir[PATH_BYTES + sizeof CREDENTIALS_DIR + 1];
-    int notice, watch; /* inotify; -1 = none */
+    int notice; /* inotify; -1 = none */
     struct stat seen;
     msec looked;
     struct audit *audit; /* NULL = none yet */
@@ -30,6 +30,32 @@ struct loading {
     bool bad; /* out of memory */
 };
 
+static void forget(struct credential *at, uint32_t n)
+{
+    if (at != NULL) {
+        explicit_bzero(at, n * sizeof *at);
+    }
+    free(at);
+}
+
+/* Room for more, without a copy of a key in the memory of before. */
+static bool grow(struct loading *l)
+{
+    const uint32_t cap = l->cap == 0 ? 16 : l->cap * 2;
+    struct credential *at = calloc(cap, sizeof *at);
+
+    if (at == NULL) {
+        return false;
+    }
+    if (l->n > 0) {
+        memcpy(at, l->at, l->n * sizeof *at);
+    }
+    forget(l->at, l->n);
+    l->at = at;
+    l->cap = cap;
+    return true;
+}
+
 static void take(void *self, const char *name, const struct credential *c,
                  const struct bt_error *why)
 {
@@ -39,15 +65,9 @@ static void take(void *self, const char *name, const struct credential *c,
         log_warn("auth.credential", "the credential %s is refused: %s", name, why->msg);
         return;
     }
-    if (l->n == l->cap) {
-        const uint32_t cap = l->cap == 0 ? 16 : l->cap * 2;
-        struct credential *at = realloc(l->at, cap * sizeof *at);
-        l->bad = at == NULL;
-        if (l->bad) {
-            return;
-        }
-        l->at = at;
-        l->cap = cap;
+    if (l->n == l->cap && !grow(l)) {
+        l->bad = true;
+        return;
     }
     l->at[l->n++] = *c;
 }
@@ -70,8 +90,7 @@ static size_t describe_one(const struct credential *c, msec wall, char *ret, siz
     const char *note = c->revoked != 0                ? " (revoked)"
                        : credential_is_valid(c, wall) ? ""
                                                       : " (expired)";
-    const int n = snprintf(ret, cap, "%s%s", role_name(c->who.role), note);
-    const size_t at = n > 0 ? (size_t)n : 0;
+    const size_t at = (size_t)snprintf(ret, cap, "%s%s", role_name(c->who.role), note);
 
     return at + (at < cap ? describe_grants(&c->who, ret + at, cap - at) : 0);
 }
@@ -84,18 +103,9 @@ static void describe(const struct loading *l, msec wall, char *ret, size_t cap)
     ret[0] = 0;
     for (uint32_t i = 0; i < l->n && at < cap; i++) {
         const struct credential *c = &l->at[i];
-        const int n = snprintf(ret + at, cap - at, "%s%s ", i > 0 ? ", " : "", c->who.id);
-        at += n > 0 ? (size_t)n : 0;
+        at += (size_t)snprintf(ret + at, cap - at, "%s%s ", i > 0 ? ", " : "", c->who.id);
         at += at < cap ? describe_one(c, wall, ret + at, cap - at) : 0;
     }
-}
-
-static void forget(struct credential *at, uint32_t n)
-{
-    if (at != NULL) {
-        explicit_bzero(at, n * sizeof *at);
-    }
-    free(at);
 }
 
 /* Gives the sessions all credentials, of files and of processes. Without memory, none. */
@@ -207,9 +217,21 @@ static void load(struct auth_store *store, struct session_time time, bool begins
 static void watch(struct auth_store *store)
 {
     const uint32_t what = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ATTRIB |
-                          IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+                          IN_DELETE_SELF | IN_MOVE_SELF;
 
-    store->watch = store->notice < 0 ? -1 : inotify_add_watch(store->notice, store->dir, what);
+    (void)inotify_add_watch(store->notice, store->dir, what); /* else its time is looked at */
+}
+
+/* Another directory, another time of its last change, or none any more. */
+static bool is_changed(struct auth_store *store)
+{
+    const struct stat was = store->seen;
+
+    if (stat(store->dir, &store->seen) != 0) {
+        memset(&store->seen, 0, sizeof store->seen);
+    }
+    return was.st_ino != store->seen.st_ino ||
+           memcmp(&was.st_ctim, &store->seen.st_ctim, sizeof was.st_ctim) != 0;
 }
 
 enum bt_code auth_store_new(const char *state_dir, struct sessions *sessions, struct audit *audit,
@@ -229,10 +251,7 @@ enum bt_code auth_store_new(const char *state_dir, struct sessions *sessions, st
     }
     store->notice = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     watch(store);
-    if (stat(store->dir, &store->seen) != 0) {
-        memset(&store->seen, 0, sizeof store->seen);
-    }
-    store->looked = time.now;
+    (void)is_changed(store);
     load(store, time, true);
     *ret = store;
     return BT_OK;
@@ -240,10 +259,8 @@ enum bt_code auth_store_new(const char *state_dir, struct sessions *sessions, st
 
 void auth_store_free(struct auth_store *store)
 {
-    if (store != NULL && store->notice >= 0) {
-        (void)close(store->notice);
-    }
     if (store != NULL) {
+        (void)close(store->notice);
         forget(store->files, store->files_n);
         forget(store->processes, store->processes_n);
     }
@@ -260,22 +277,10 @@ static bool is_noticed(const struct auth_store *store)
     char bytes[NOTICE_BYTES];
     bool any = false;
 
-    while (store->notice >= 0 && read(store->notice, bytes, sizeof bytes) > 0) {
+    while (read(store->notice, bytes, sizeof bytes) > 0) {
         any = true;
     }
     return any;
-}
-
-/* Another directory, another time of its last change, or none any more. */
-static bool is_changed(struct auth_store *store)
-{
-    const struct stat was = store->seen;
-
-    if (stat(store->dir, &store->seen) != 0) {
-        memset(&store->seen, 0, sizeof store->seen);
-    }
-    return was.st_ino != store->seen.st_ino ||
-           memcmp(&was.st_ctim, &store->seen.st_ctim, sizeof was.st_ctim) != 0;
 }
 
 void auth_store_refresh(struct auth_store *store, struct session_time time, bool at_once)

@@ -146,7 +146,79 @@ static void one_session_too_many_takes_the_place_of_one_whose_connection_has_end
     sessions_free(s);
 }
 
+/* The same without an end of a connection; one of another credential is idle for longer. */
+static void one_session_too_many_ends_none_of_another_credential(void **state)
+{
+    struct sessions *s = new_table();
+    struct client other = client_of("c1", 2);
+    struct client c;
+
+    (void)state;
+    (void)sessions_set(s, some(2), 2, at_start);
+    begin(s, &other);
+    assert_int_equal(ask(s, &other), BT_OK);
+    for (uint32_t i = 0; i <= SESSIONS_PER_CREDENTIAL; i++) {
+        c = client_of("c0", 1);
+        assert_int_equal(begin_at(s, &c, "h:1", after(1 + i)), BT_OK);
+        assert_int_equal(ask_at(s, &c, after(1 + i)), BT_OK);
+    }
+    assert_int_equal(ask(s, &other), BT_OK);
+    assert_int_equal(sessions_count(s), SESSIONS_PER_CREDENTIAL + 1);
+    sessions_free(s);
+}
+
+/* An entry that is pushed out leaves nothing to the one that takes its place. */
+static void an_entry_that_is_taken_is_empty(void **state)
+{
+    const uint8_t nonce[AUTH_NONCE_BYTES] = {1};
+    char long_id[LIMIT_ID_BYTES + 2];
+    struct sessions *s = new_table();
+    struct credential *at = some(1);
+    struct session_begun b;
+    struct seal seal = {.n = 1};
+
+    (void)state;
+    memset(long_id, 'x', sizeof long_id);
+    long_id[LIMIT_ID_BYTES + 1] = 0;
+    at[0].previous_until = WALL + 1;
+    (void)sessions_set(s, at, 1, at_start);
+    for (uint32_t i = 0; i < SESSIONS_PENDING_MAX; i++) {
+        assert_int_equal(
+            sessions_begin(s, STR_LIT("c0"), nonce, STR_LIT("h:1"), at_start, &b, NULL), BT_OK);
+        assert_true(b.has_previous);
+    }
+    assert_int_equal(
+        sessions_begin(s, str_from(long_id), nonce, STR_LIT("h:1"), at_start, &b, NULL), BT_OK);
+    assert_false(b.has_previous);
+    memcpy(seal.sid, b.sid, sizeof seal.sid);
+    assert_string_equal(sessions_claimed(s, &seal).ptr, "");
+    sessions_free(s);
+}
+
 /* ---- failures ---- */
+
+/* It claims nothing: it is no forged request, however many come. */
+static void a_handshake_that_is_too_late_is_not_forged(void **state)
+{
+    struct sessions *s = table_with(QUOTA_PLANS, 0);
+    struct client *c = calloc(2 * SESSIONS_FAILURES_HOST_MAX, sizeof *c);
+    struct seal seal;
+
+    (void)state;
+    assert_non_null(c);
+    for (uint32_t i = 0; i < 2 * SESSIONS_FAILURES_HOST_MAX; i++) {
+        c[i] = client_of("c1", 2);
+        begin(s, &c[i]);
+    }
+    for (uint32_t i = 0; i < 2 * SESSIONS_FAILURES_HOST_MAX; i++) {
+        assert_int_not_equal(open_over(s, &c[i], (struct session_peer){here.address, 1000 + i},
+                                       after(SESSIONS_PENDING_MS), &seal),
+                             BT_OK);
+    }
+    assert_int_equal(hung_up_n, 0);
+    free(c);
+    sessions_free(s);
+}
 
 static void failures_of_one_host_are_not_those_of_another(void **state)
 {
@@ -267,12 +339,16 @@ static void a_handshake_that_ends_was_no_session(void **state)
 {
     struct sessions *s = table_with(QUOTA_PLANS, 0);
     struct client c = client_of("c1", 2);
+    struct client stranger = client_of("nobody", 1);
 
     (void)state;
+    (void)begin_at(s, &stranger, "h:1", at_start); /* of an id that nobody has */
     begin(s, &c);
     assert_int_equal(sessions_set(s, some(1), 1, at_start), 0);
     assert_int_equal(hung_up_n, 0); /* it has no connection yet */
     assert_int_equal(ask(s, &c), BT_UNAUTHORIZED);
+    stranger.s.open = true;
+    assert_int_equal(ask(s, &stranger), BT_UNAUTHORIZED);
     sessions_free(s);
 }
 
@@ -495,6 +571,9 @@ int main(void)
         cmocka_unit_test(a_handshake_that_nobody_finished_leaves_its_place_after_its_time),
         cmocka_unit_test(an_idle_session_leaves_its_place_when_another_begins),
         cmocka_unit_test(one_session_too_many_takes_the_place_of_one_whose_connection_has_ended),
+        cmocka_unit_test(one_session_too_many_ends_none_of_another_credential),
+        cmocka_unit_test(an_entry_that_is_taken_is_empty),
+        cmocka_unit_test(a_handshake_that_is_too_late_is_not_forged),
         cmocka_unit_test(failures_of_one_host_are_not_those_of_another),
         cmocka_unit_test(forged_requests_for_one_id_count_from_whatever_host),
         cmocka_unit_test(a_wrong_mac_is_forged_and_a_session_that_has_ended_is_not),

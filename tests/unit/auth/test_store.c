@@ -207,6 +207,7 @@ static void another_directory_in_its_place_is_read(void **state)
 static void without_a_notice_the_directory_is_looked_at_once_a_second(void **state)
 {
     char bytes[4096];
+    char away[128];
     struct credential c = credential("ann", 1);
 
     (void)state;
@@ -225,11 +226,19 @@ static void without_a_notice_the_directory_is_looked_at_once_a_second(void **sta
         auth_store_refresh(store, time, i == 1);
         assert_true(is_known(c.who.id));
     }
+    (void)snprintf(away, sizeof away, "%s/away", dir);
+    assert_int_equal(rename(path(""), away), 0);
+    while (read(auth_store_fd(store), bytes, sizeof bytes) > 0) {
+        /* nor when there is none any more */
+    }
+    auth_store_refresh(store, (struct session_time){NOW, WALL}, true);
+    assert_false(is_known("c0"));
 }
 
 static void the_audit_has_who_is_known_at_the_start(void **state)
 {
     struct credential c = credential("ann", 1);
+    const char *all;
 
     (void)state;
     c.who.sees_n = 2;
@@ -246,7 +255,27 @@ static void the_audit_has_who_is_known_at_the_start(void **state)
     close_store();
     (void)unlink(path("../audit/audit.jsonl"));
     open_store();
-    says(told(), "\"ann submitter sees bob ci-*, bob submitter (revoked), cy observer (expired)\"");
+    all = told();
+    says(all, "\"kind\":\"credential\"");
+    says(all, "\"type\":\"credentials\"");
+    says(all, "\"outcome\":\"OK\"");
+    says(all, "\"ann submitter sees bob ci-*, bob submitter (revoked), cy observer (expired)\"");
+}
+
+static void a_store_gives_its_descriptors_back(void **state)
+{
+    const int before = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int after;
+
+    (void)state;
+    assert_true(before >= 0);
+    (void)close(before);
+    close_store();
+    after = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(after < before);
+    (void)close(after);
+    open_store();
+    says(told(), "\"text\":\"\"");
 }
 
 static void the_audit_has_each_change_and_no_more(void **state)
@@ -311,7 +340,7 @@ static void as_many_credentials_as_there_are_files_are_known(void **state)
     }
     forget_lines();
     refresh();
-    says(logged, "auth.credentials known=40 sessions_ended=0\n");
+    assert_string_equal(logged, "auth.credentials known=40 sessions_ended=0\n");
     for (int i = 0; i < 40; i++) {
         (void)snprintf(id, sizeof id, "c%d", i);
         assert_true(is_known(id));
@@ -406,6 +435,11 @@ static void processes_are_known_beside_the_files(void **state)
     assert_int_equal(unlink(path("ann")), 0);
     refresh();
     assert_true(!is_known("ann") && is_known("process:2"));
+    of = calloc(1, sizeof *of);
+    assert_non_null(of);
+    of[0] = credential("process:2", 3);
+    auth_store_processes(store, of, 1, (struct session_time){NOW, WALL});
+    assert_true(!is_known("process:1") && is_known("process:2"));
     auth_store_processes(store, NULL, 0, (struct session_time){NOW, WALL});
     assert_false(is_known("process:1") || is_known("process:2"));
 }
@@ -419,6 +453,7 @@ int main(void)
         TEST(another_directory_in_its_place_is_read),
         TEST(without_a_notice_the_directory_is_looked_at_once_a_second),
         TEST(the_audit_has_who_is_known_at_the_start),
+        TEST(a_store_gives_its_descriptors_back),
         TEST(the_audit_has_each_change_and_no_more),
         TEST(a_list_of_many_fits_a_line),
         TEST(as_many_credentials_as_there_are_files_are_known),

@@ -1,0 +1,135 @@
+/*
+ * The allocations of a program in the hands of its test: the n-th fails, what is still there is
+ * counted, and no block that is given back may have a secret in it. For one source of a program
+ * that is linked with
+ *
+ *     target_link_options(NAME PRIVATE ${BT_MEMORY})
+ *
+ * What libraries allocate for themselves is theirs. One thread.
+ */
+#ifndef SUPPORT_MEMORY_H
+#define SUPPORT_MEMORY_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/cmocka.h"
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *at, size_t n);
+void __real_free(void *at);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *at, size_t n);
+void __wrap_free(void *at);
+
+enum { MEMORY_BLOCKS = 4096 };
+
+struct memory_block {
+    void *at;
+    size_t n;
+};
+
+/* The allocation that fails, counted from memory_begin; 0 = none. */
+static long memory_fails;
+static long memory_made;
+static bool memory_watched;
+static struct memory_block memory_blocks[MEMORY_BLOCKS];
+/* Bytes that no block may have when it is given back; NULL = none. */
+static const void *memory_secret;
+static size_t memory_secret_n;
+static unsigned memory_told; /* blocks that had it */
+
+static inline void *memory_note(void *at, size_t n)
+{
+    for (int i = 0; at != NULL && memory_watched && i < MEMORY_BLOCKS; i++) {
+        if (memory_blocks[i].at == NULL) {
+            memory_blocks[i] = (struct memory_block){at, n};
+            break;
+        }
+    }
+    return at;
+}
+
+static inline void memory_forget(void *at)
+{
+    for (int i = 0; at != NULL && i < MEMORY_BLOCKS; i++) {
+        if (memory_blocks[i].at == at) {
+            if (memory_secret != NULL &&
+                memmem(at, memory_blocks[i].n, memory_secret, memory_secret_n) != NULL) {
+                memory_told++;
+            }
+            memory_blocks[i].at = NULL;
+        }
+    }
+}
+
+static inline bool memory_is_out(void)
+{
+    return memory_watched && ++memory_made == memory_fails;
+}
+
+void *__wrap_malloc(size_t n)
+{
+    return memory_is_out() ? NULL : memory_note(__real_malloc(n), n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return memory_is_out() ? NULL : memory_note(__real_calloc(n, size), n * size);
+}
+
+/* A block that is watched moves in any case. */
+void *__wrap_realloc(void *at, size_t n)
+{
+    void *ret;
+
+    if (memory_is_out()) {
+        return NULL;
+    }
+    for (int i = 0; at != NULL && i < MEMORY_BLOCKS; i++) {
+        if (memory_blocks[i].at == at) {
+            const size_t was = memory_blocks[i].n;
+            ret = memory_note(__real_malloc(n), n);
+            assert_non_null(ret);
+            memcpy(ret, at, was < n ? was : n);
+            __wrap_free(at);
+            return ret;
+        }
+    }
+    ret = __real_realloc(at, n);
+    return memory_note(ret, n);
+}
+
+void __wrap_free(void *at)
+{
+    memory_forget(at);
+    __real_free(at);
+}
+
+/* From now on; the n-th allocation fails, 0 = none. */
+static inline void memory_begin(long fails)
+{
+    memset(memory_blocks, 0, sizeof memory_blocks);
+    memory_fails = fails;
+    memory_made = 0;
+    memory_told = 0;
+    memory_watched = true;
+}
+
+/* Whether the allocation that was to fail was asked for. Fails the test when anything is left of
+ * what was allocated since memory_begin. */
+static inline bool memory_end(void)
+{
+    memory_watched = false;
+    for (int i = 0; i < MEMORY_BLOCKS; i++) {
+        if (memory_blocks[i].at != NULL) {
+            fail_msg("%zu bytes are left, of allocations without number %ld", memory_blocks[i].n,
+                     memory_fails);
+        }
+    }
+    return memory_fails > 0 && memory_made >= memory_fails;
+}
+#endif
