@@ -51,7 +51,7 @@ static struct arrival *find(struct arriving *a, const char *dir, const char *fil
         if (strcmp(x->dir, dir) == 0 && strcmp(x->file, file) == 0) {
             return x;
         }
-        if (x->dir[0] == 0 ? best->dir[0] != 0 : best->dir[0] != 0 && x->used < best->used) {
+        if (x->used < best->used) { /* 0: it is free */
             best = x;
         }
     }
@@ -102,8 +102,7 @@ enum bt_code arriving_end(struct arriving *a, const char *dir, const char *file,
     struct arrival *x = find(a, dir, file);
     enum bt_code code = BT_OK;
 
-    *ret_done = x->dir[0] != 0 && x->part == NULL && x->bytes == len &&
-                sha256.len == ARTIFACT_SHA256_LEN &&
+    *ret_done = x->part == NULL && x->bytes == len && sha256.len == ARTIFACT_SHA256_LEN &&
                 strncasecmp(x->sha256, sha256.ptr, sha256.len) == 0;
     if (*ret_done) { /* its answer was lost */
         *ret_bytes = len;

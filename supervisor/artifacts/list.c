@@ -30,7 +30,7 @@ static void add(struct listing *l, struct str step_id, struct doc entry)
                                     .media_type = text_of(l, entry, "mediaType"),
                                     .uri = text_of(l, entry, "uri"),
                                     .sha256 = text_of(l, entry, "sha256")};
-    if (bytes.ptr != NULL && doc_head(bytes).kind == DOC_UINT) {
+    if (bytes.ptr != NULL) {
         a->bytes = doc_head(bytes).u;
         msg_set(a, plan_artifact, bytes);
     }
@@ -39,10 +39,10 @@ static void add(struct listing *l, struct str step_id, struct doc entry)
 static void add_all(struct listing *l, struct str step_id, struct doc list)
 {
     struct doc_cursor c = doc_cursor(list);
-    struct doc_head head = {.kind = DOC_NIL};
+    struct doc_head head;
 
-    if (list.ptr == NULL || !doc_next(&c, &head) || head.kind != DOC_ARRAY) {
-        return;
+    if (!doc_next(&c, &head)) {
+        return; /* there is no list */
     }
     for (uint32_t i = 0; i < head.n; i++) {
         add(l, step_id, doc_skip(&c));

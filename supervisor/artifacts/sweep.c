@@ -68,13 +68,19 @@ static void due_by(struct sweep *s, msec when)
     s->due = when < s->due ? when : s->due;
 }
 
+/* Another pass, as soon as this one is over. */
+static void due_now(struct sweep *s)
+{
+    s->due = 0;
+}
+
 void sweep_plan_ended(struct sweep *s, struct uuid plan_id)
 {
     if (s->opt.root == NULL) {
         return;
     }
     if (s->ended_n == ENDED_MAX) {
-        s->due = 0;
+        due_now(s);
         return;
     }
     s->ended[s->ended_n++] = plan_id;
@@ -102,6 +108,8 @@ static DIR *list_of(int dir)
     return list;
 }
 
+#define LEFT_UNKNOWN UINT32_MAX /* the directory cannot be read now: it stays */
+
 /* Removes the files that are not `kept` (NULL: all), and counts the others. False: there are more
  * than one slice removes. */
 static bool remove_files(int dir, const struct map *kept, uint32_t *ret_left)
@@ -112,7 +120,7 @@ static bool remove_files(int dir, const struct map *kept, uint32_t *ret_left)
 
     *ret_left = 0;
     if (list == NULL) {
-        *ret_left = 1; /* not known: the directory stays */
+        *ret_left = LEFT_UNKNOWN;
         return true;
     }
     while (removed < SLICE_FILES && (entry = readdir(list)) != NULL) {
@@ -145,14 +153,15 @@ static int open_plan(const struct sweep *s, const char *id)
     return dir;
 }
 
-static void remove_dir(const struct sweep *s, const char *id)
+static bool remove_dir(const struct sweep *s, const char *id)
 {
     const int root = open(s->opt.root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const bool ok = root >= 0 && unlinkat(root, id, AT_REMOVEDIR) == 0;
 
     if (root >= 0) {
-        (void)unlinkat(root, id, AT_REMOVEDIR);
         (void)close(root);
     }
+    return ok;
 }
 
 /* False: a part is left for another slice. */
@@ -163,8 +172,9 @@ static bool remove_plan(struct sweep *s, int dir, const char *id, const char *wh
     if (!remove_files(dir, NULL, &left)) {
         return false;
     }
-    remove_dir(s, id);
-    log_info("artifacts.removed", "plan=%s reason=%s", id, why);
+    if (remove_dir(s, id)) {
+        log_info("artifacts.removed", "plan=%s reason=%s", id, why);
+    }
     return true;
 }
 
@@ -199,14 +209,14 @@ static bool sort_out(struct sweep *s, int dir, const char *id)
         log_warn("artifacts.unread", "plan=%s %s; its files stay", id, err.msg);
     } else {
         all = remove_files(dir, &taken.names, &left);
-        if (all) {
+        if (all && left != LEFT_UNKNOWN) {
             (void)fchmod(marker, (mode_t)MARK_DONE);
         }
     }
     (void)close(marker);
     if (all && left == 0) {
         (void)unlinkat(dir, ARTIFACT_ENDED, 0);
-        remove_dir(s, id);
+        (void)remove_dir(s, id);
     }
     taken_done(&taken);
     return all;
@@ -299,13 +309,13 @@ static void look_at_ended(struct sweep *s, int dir, const char *id, msec ended)
 
     if (gone <= wall) {
         if (!remove_plan(s, dir, id, "keepMs")) {
-            s->due = 0;
+            due_now(s);
         }
         return;
     }
     due_by(s, msec_add(engine_now(s->engine), gone - wall));
     if (!sort_out(s, dir, id)) {
-        s->due = 0;
+        due_now(s);
     }
     note_old(s, id, ended, bytes_of(dir));
 }
@@ -320,17 +330,14 @@ static void look_at(struct sweep *s, const char *name)
     if (!uuid_parse(str_from(name), &uuid)) {
         return;
     }
-    uuid_format(uuid, id);
-    if (strcmp(id, name) != 0) {
-        return; /* not a name of ours */
-    }
+    uuid_format(uuid, id); /* in other letters it is not a name of ours */
     dir = open_plan(s, id);
     if (dir < 0) {
         return;
     }
     if (!ended_at(s, uuid, &ended)) {
         if (!remove_plan(s, dir, id, "unknown")) {
-            s->due = 0;
+            due_now(s);
         }
     } else if (ended != 0) {
         look_at_ended(s, dir, id, ended);
@@ -345,13 +352,15 @@ static void make_room(struct sweep *s)
         const struct old_plan *p = &s->oldest[i];
         int dir = open_plan(s, p->id);
         if (dir >= 0) {
-            s->due = remove_plan(s, dir, p->id, "maxBytes") ? s->due : 0;
+            if (!remove_plan(s, dir, p->id, "maxBytes")) {
+                due_now(s);
+            }
             (void)close(dir);
         }
         s->total -= p->bytes;
     }
     if (s->total > s->opt.max_bytes) {
-        s->due = 0; /* more plans than one pass remembers */
+        due_now(s); /* more plans than one pass remembers */
     }
 }
 

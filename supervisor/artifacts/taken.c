@@ -27,11 +27,11 @@ static enum bt_code take_names(struct taken *t, const char *root, struct str pla
 {
     const struct doc list = doc_get(result, STR_LIT("artifacts"));
     struct doc_cursor c = doc_cursor(list);
-    struct doc_head head = {.kind = DOC_NIL};
+    struct doc_head head;
     enum bt_code code = BT_OK;
 
-    if (list.ptr == NULL || !doc_next(&c, &head) || head.kind != DOC_ARRAY) {
-        return BT_OK;
+    if (!doc_next(&c, &head)) {
+        return BT_OK; /* there is no list */
     }
     for (uint32_t i = 0; i < head.n && code == BT_OK; i++) {
         const struct str uri = doc_string(doc_get(doc_skip(&c), STR_LIT("uri")));

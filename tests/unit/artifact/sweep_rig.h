@@ -111,7 +111,8 @@ static inline const char *ended_plan(struct house *h)
     write_file(id, "a@1.1@g", "hello");
     write_file(id, "a@1.0@late", "late");
     house_done(h, "calc",
-               "'result':{'text':'x','artifacts':[{'name':'words'},{'name':'g','uri':'file://%s/%s/"
+               "'result':{'text':'x','artifacts':[{'name':'words'},{'name':'page','uri':'https://"
+               "example.com/a@1.0@late'},{'name':'g','uri':'file://%s/%s/"
                "a@1.1@g',"
                "'bytes':5,'sha256':'" HELLO_SUM "'}]}",
                root, id);

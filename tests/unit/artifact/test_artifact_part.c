@@ -14,7 +14,12 @@
 #include "protocol/limits.h"
 #include "supervisor/artifacts/arriving.h"
 
-enum { CHECKED_BY_ONE_CALL = 8 * 1024 * 1024, OPEN_AT_A_TIME = 32, IDLE_MS = 60 * 1000 };
+enum {
+    CHECKED_BY_ONE_CALL = 8 * 1024 * 1024,
+    OPEN_AT_A_TIME = 32,
+    IDLE_MS = 60 * 1000,
+    NOW = 1000
+};
 
 static char top[64];
 static char dir[128];
@@ -101,7 +106,7 @@ static enum bt_code add(const char *file, uint64_t offset, size_t len, uint64_t 
     struct bt_error err;
 
     return arriving_add(arriving, dir, file, offset, (struct str){(const char *)data + offset, len},
-                        0, ret_bytes, &err);
+                        NOW, ret_bytes, &err);
 }
 
 static enum bt_code end(const char *file, uint64_t len, const char *sum, uint64_t *ret_bytes,
@@ -109,7 +114,7 @@ static enum bt_code end(const char *file, uint64_t len, const char *sum, uint64_
 {
     struct bt_error err;
 
-    return arriving_end(arriving, dir, file, len, str_from(sum), 0, ret_bytes, ret_done, &err);
+    return arriving_end(arriving, dir, file, len, str_from(sum), NOW, ret_bytes, ret_done, &err);
 }
 
 static void is_file(const char *file, size_t len)
@@ -199,7 +204,8 @@ static void a_file_goes_on_after_it_was_closed(void **state)
     for (int i = 0; i < OPEN_AT_A_TIME; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "n%d", i);
-        assert_int_equal(arriving_add(arriving, dir, name, 0, STR_LIT("x"), 1, &have, &err), BT_OK);
+        assert_int_equal(arriving_add(arriving, dir, name, 0, STR_LIT("x"), NOW + 1, &have, &err),
+                         BT_OK);
     }
     assert_int_equal(add("first", part, 1, &have), BT_OK);
     assert_int_equal(have, part + 1);
@@ -215,13 +221,13 @@ static void what_nobody_asks_for_is_closed_after_a_minute(void **state)
 
     (void)state;
     assert_int_equal(add("f", 0, 10, &have), BT_OK);
-    arriving_tidy(arriving, IDLE_MS - 1);
+    arriving_tidy(arriving, NOW + IDLE_MS - 1);
     assert_string_equal(files(PARTS), "* ");
     assert_int_equal(add("f", 10, 1, &have), BT_GONE); /* still open: its file has gone */
     assert_int_equal(add("f", 0, 10, &have), BT_OK);
-    arriving_tidy(arriving, IDLE_MS);
+    arriving_tidy(arriving, NOW + IDLE_MS);
     assert_string_equal(files(PARTS), "* ");
-    assert_int_equal(arriving_add(arriving, dir, "f", 0, STR_LIT("x"), IDLE_MS, &have, &err),
+    assert_int_equal(arriving_add(arriving, dir, "f", 0, STR_LIT("x"), NOW + IDLE_MS, &have, &err),
                      BT_OK);
     assert_int_equal(have, 1);
 }
@@ -232,7 +238,7 @@ static bool is_open(const char *file, uint64_t len)
     struct bt_error err;
     uint64_t have = 0;
     const enum bt_code code =
-        arriving_add(arriving, dir, file, len, STR_LIT("x"), 100, &have, &err);
+        arriving_add(arriving, dir, file, len, STR_LIT("x"), NOW + 100, &have, &err);
 
     assert_true(code == BT_OK || code == BT_GONE);
     return code == BT_GONE;
@@ -252,8 +258,8 @@ static void of_files_that_arrive_the_one_that_waited_longest_is_closed(void **st
             const msec now =
                 i == OPEN_AT_A_TIME ? 99 : (msec)((i + OPEN_AT_A_TIME - 3) % OPEN_AT_A_TIME);
             (void)snprintf(name, sizeof name, "n%d", i);
-            assert_int_equal(arriving_add(arriving, dir, name, 0, STR_LIT("x"), now, &have, &err),
-                             BT_OK);
+            assert_int_equal(
+                arriving_add(arriving, dir, name, 0, STR_LIT("x"), NOW + now, &have, &err), BT_OK);
         }
         (void)files(PARTS);
         for (int i = OPEN_AT_A_TIME + more - 1; i >= 0;
@@ -291,7 +297,8 @@ static void the_answer_for_a_whole_file_is_given_again_for_the_same_file_only(vo
     assert_int_equal(end("f", 10, sum, &have, &is_done), BT_OK);
     assert_true(!is_done && have == 0);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(arriving_add(arriving, dir, "g", 0, STR_LIT("x"), 0, &have, &err), BT_OK);
+        assert_int_equal(arriving_add(arriving, dir, "g", 0, STR_LIT("x"), NOW, &have, &err),
+                         BT_OK);
         have = 0;
         if (i == 0) { /* another name, length, or checksum */
             assert_int_equal(end("h", 1, sum_of(10), &have, &is_done), BT_OK);
@@ -315,10 +322,10 @@ static void asking_for_the_end_keeps_a_file_open(void **state)
     (void)state;
     assert_int_equal(add("f", 0, 10, &have), BT_OK);
     assert_int_equal(
-        arriving_end(arriving, dir, "f", 11, str_from(sum_of(11)), 5, &have, &is_done, &err),
+        arriving_end(arriving, dir, "f", 11, str_from(sum_of(11)), NOW + 5, &have, &is_done, &err),
         BT_OK);
     assert_int_equal(have, 10);
-    arriving_tidy(arriving, 5 + IDLE_MS - 1);
+    arriving_tidy(arriving, NOW + 5 + IDLE_MS - 1);
     (void)files(PARTS);
     assert_true(is_open("f", 10));
 }
@@ -416,7 +423,7 @@ static void a_link_in_the_place_of_the_parts_is_refused(void **state)
     part_of_f(part);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(add("f", 0, 1, &have), BT_OK);
-        arriving_tidy(arriving, IDLE_MS);
+        arriving_tidy(arriving, NOW + IDLE_MS);
         assert_int_equal(unlink(part), 0);
         assert_int_equal(i == 0 ? symlink(other, part) : link(other, part), 0);
         assert_int_not_equal(add("f", 0, 1, &have), BT_OK);

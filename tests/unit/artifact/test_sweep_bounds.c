@@ -1,5 +1,7 @@
 /* What the sweep does at its bounds, what it says, and what it does without files, plans or a
  * directory. */
+#include <sys/resource.h>
+
 #include "protocol/base/log.h"
 #include "tests/unit/artifact/sweep_rig.h"
 
@@ -184,7 +186,7 @@ static void files_that_stay_for_ever_are_due_never(void **state)
 /* What cannot be removed keeps its directory. */
 static void a_directory_among_the_files_stays_and_is_no_bytes(void **state)
 {
-    struct house *h = open_house(5);
+    struct house *h = open_logged(5);
     const char *id = ended_plan(h);
     char path[256];
 
@@ -193,9 +195,11 @@ static void a_directory_among_the_files_stays_and_is_no_bytes(void **state)
     assert_int_equal(mkdir(path, 0700), 0);
     (void)slices(h);
     assert_string_equal(files(id), ARTIFACT_ENDED " a a@1.1@g ");
+    logged[logged_n = 0] = 0;
     later(h, KEEP_MS);
     assert_string_equal(files(id), "a ");
-    close_house(h);
+    said(""); /* it is there */
+    close_logged(h);
 }
 
 /* ---- slices ---- */
@@ -213,6 +217,43 @@ static void a_pass_goes_on_with_more_files_than_a_slice_removes(void **state)
     write_many(id, SLICE_FILES + 1);
     later(h, KEEP_MS);
     gone(id);
+    close_house(h);
+}
+
+static void an_unknown_plan_goes_with_more_files_than_a_slice_removes(void **state)
+{
+    struct house *h = open_house(0);
+
+    (void)state;
+    write_many(GONE_PLAN, SLICE_FILES + 1);
+    (void)slices(h);
+    gone(GONE_PLAN);
+    close_house(h);
+}
+
+/* Two of them open the directory of the plan; its list needs another one. */
+static void without_descriptors_files_are_sorted_out_later(void **state)
+{
+    struct house *h = open_house(0);
+    const char *id = ended_plan(h);
+    const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    struct rlimit was;
+    struct stat st;
+    char path[256];
+
+    (void)state;
+    house_cycle_once(h);
+    ends(id);
+    assert_true(next >= 0 && close(next) == 0 && getrlimit(RLIMIT_NOFILE, &was) == 0);
+    const struct rlimit few = {(rlim_t)next + 2, was.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    sweep_cycle(sweep);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    assert_string_equal(files(id), ARTIFACT_ENDED " a@1.0@late a@1.1@g ");
+    (void)snprintf(path, sizeof path, "%s/%s/" ARTIFACT_ENDED, root, id);
+    assert_true(stat(path, &st) == 0 && (st.st_mode & 0777) == 0600);
+    (void)slices(h);
+    assert_string_equal(files(id), ARTIFACT_ENDED " a@1.1@g ");
     close_house(h);
 }
 
@@ -281,7 +322,9 @@ static void more_plans_than_a_pass_remembers_make_room_in_the_next_one(void **st
     (void)state;
     for (int i = 0; i < OLDEST + 2; i++) {
         ids[i] = ended_plan(h);
-        h->now++, h->wall++;
+        if (i >= OLDEST) { /* the others ended at the same time */
+            h->now++, h->wall++;
+        }
     }
     free(sweep);
     open_sweep(h, 5);
@@ -409,6 +452,8 @@ int main(void)
         cmocka_unit_test(files_that_stay_for_ever_are_due_never),
         cmocka_unit_test(a_directory_among_the_files_stays_and_is_no_bytes),
         cmocka_unit_test(a_pass_goes_on_with_more_files_than_a_slice_removes),
+        cmocka_unit_test(an_unknown_plan_goes_with_more_files_than_a_slice_removes),
+        cmocka_unit_test(without_descriptors_files_are_sorted_out_later),
         cmocka_unit_test(an_end_goes_on_with_more_files_than_a_slice_removes),
         cmocka_unit_test(room_is_made_with_more_files_than_a_slice_removes),
         cmocka_unit_test(the_one_that_ended_first_goes_whenever_it_began),
