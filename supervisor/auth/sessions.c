@@ -282,8 +282,8 @@ static struct session *pushed_out(struct sessions *s)
     uint32_t most = 0;
     uint32_t n = 0;
 
-    for (uint32_t i = 0; i < SLOTS && n < SESSIONS_PENDING_MAX; i++) {
-        if (s->at[i].state == PENDING) {
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        if (s->at[i].state == PENDING) { /* take leaves no more than pending has room for */
             pending[n++] = &s->at[i];
         }
     }
