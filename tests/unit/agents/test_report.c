@@ -339,6 +339,9 @@ static void settings_are_read_or_named(void **state)
     struct bt_error err;
 
     (void)state;
+    assert_int_equal(report_new("{}", &r, &err), BT_OK);
+    assert_null(r->browser);
+    report_free(r);
     assert_int_equal(report_new("{\"browser\":\"/x\"}", &r, &err), BT_OK);
     assert_string_equal(r->browser, "/x");
     report = *r;
