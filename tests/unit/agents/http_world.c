@@ -8,26 +8,6 @@
 
 static struct http_settings *settings;
 
-const char *http_text(const char *text)
-{
-    static struct buf all[2];
-    static unsigned n;
-    struct buf *b = &all[n ^= 1];
-
-    buf_done(b);
-    buf_init(b, 32 * 1024 * 1024);
-    for (; *text != 0; text++) {
-        if (*text == '\'') {
-            buf_add_byte(b, '"');
-        } else if (*text == '$') {
-            buf_add_cstr(b, service_url());
-        } else {
-            buf_add_byte(b, (uint8_t)*text);
-        }
-    }
-    return buf_cstr(b);
-}
-
 void http_use(const char *members)
 {
     struct buf json;
@@ -36,7 +16,7 @@ void http_use(const char *members)
     http_drop();
     buf_init(&json, 32 * 1024 * 1024);
     buf_printf(&json, "{\"baseUrl\":\"%s\",\"allowPrivate\":[\"127.0.0.1\",\"::1\"],%s}",
-               service_url(), http_text(members));
+               service_url(), service_text(members));
     if (http_settings_read(buf_cstr(&json), &settings, &err) != BT_OK) {
         fail_msg("%s: %s", buf_cstr(&json), err.msg);
     }
@@ -60,7 +40,7 @@ const char *http_do(const char *action, const char *parameters)
     struct bt_step *step;
 
     buf_init(&json, 32 * 1024 * 1024);
-    buf_printf(&json, "{\"parameters\":%s}", http_text(parameters));
+    buf_printf(&json, "{\"parameters\":%s}", service_text(parameters));
     step = steps_make(action, buf_cstr(&json));
     buf_done(&json);
     return steps_run(step, http_run, settings);
@@ -68,7 +48,7 @@ const char *http_do(const char *action, const char *parameters)
 
 void http_says(const char *reply, const char *part)
 {
-    steps_expect(reply, http_text(part));
+    steps_expect(reply, service_text(part));
 }
 
 int http_start(void **state)
@@ -82,8 +62,6 @@ int http_stop(void **state)
 {
     http_drop();
     steps_forget();
-    (void)http_text("");
-    (void)http_text("");
     return service_stop(state);
 }
 

@@ -6,16 +6,14 @@
 #include "tests/unit/agents/service.h"
 #include "tests/unit/agents/steps.h"
 
-/* A text with "'" for '"' and "$" for the service's address; valid until the second next call. */
-const char *http_text(const char *text);
 /* Settings with baseUrl and allowPrivate of the service, and these further members, in the form of
- * http_text. Ended by http_drop. */
+ * service_text. Ended by http_drop. */
 void http_use(const char *members);
 struct http_settings *http_used(void);
 void http_drop(void);
-/* Runs the action; parameters in the form of http_text. Returns the reply as JSON. */
+/* Runs the action; parameters in the form of service_text. Returns the reply as JSON. */
 const char *http_do(const char *action, const char *parameters);
-/* Fails the test when the reply has not this part, in the form of http_text. */
+/* Fails the test when the reply has not this part, in the form of service_text. */
 void http_says(const char *reply, const char *part);
 /* For setup and teardown of a group. */
 int http_start(void **state);

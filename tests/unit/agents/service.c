@@ -32,6 +32,9 @@ static struct {
     size_t live_n;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER, .fd = -1};
 
+static struct buf texts[2];
+static unsigned texts_n;
+
 static void put_answer(struct buf *out, int status, const char *headers, const char *body)
 {
     buf_printf(out, "HTTP/1.1 %d x\r\n%sContent-Length: %zu\r\nConnection: close\r\n\r\n", status,
@@ -188,6 +191,8 @@ int service_stop(void **state)
     (void)pthread_join(all.listener, NULL);
     (void)close(all.fd);
     service_forget();
+    buf_done(&texts[0]);
+    buf_done(&texts[1]);
     return 0;
 }
 
@@ -199,6 +204,24 @@ int service_port(void)
 const char *service_url(void)
 {
     return all.url;
+}
+
+const char *service_text(const char *text)
+{
+    struct buf *b = &texts[texts_n ^= 1];
+
+    buf_done(b);
+    buf_init(b, 32 * 1024 * 1024);
+    for (; *text != 0; text++) {
+        if (*text == '\'') {
+            buf_add_byte(b, '"');
+        } else if (*text == '$') {
+            buf_add_cstr(b, all.url);
+        } else {
+            buf_add_byte(b, (uint8_t)*text);
+        }
+    }
+    return buf_cstr(b);
 }
 
 void service_forget(void)

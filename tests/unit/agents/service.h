@@ -18,6 +18,8 @@ int service_stop(void **state);
 int service_port(void);
 /* "http://127.0.0.1:PORT" */
 const char *service_url(void);
+/* A text with "'" for '"' and "$" for service_url(); valid until the second next call. */
+const char *service_text(const char *text);
 /* Ends the connections, and forgets answers and requests. */
 void service_forget(void);
 /* The next answer, once: its bytes as they are. */

@@ -98,7 +98,7 @@ static void a_failure_has_the_services_own_words(void **state)
     http_use(GET_X);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char body[128];
-        (void)snprintf(body, sizeof body, "%s", http_text(rows[i][0]));
+        (void)snprintf(body, sizeof body, "%s", service_text(rows[i][0]));
         service_next(400, "", body);
         steps_expect(http_do("x", "{}"), rows[i][1]);
     }
@@ -583,7 +583,7 @@ static void pages_that_do_not_end_or_are_none_fail(void **state)
         char body[128];
         const char *reply;
         pages_are(rows[i].pages);
-        (void)snprintf(body, sizeof body, "%s", http_text(rows[i].body));
+        (void)snprintf(body, sizeof body, "%s", service_text(rows[i].body));
         service_next(200, rows[i].headers, body);
         reply = http_do("x", "{}");
         http_says(reply, "'class':'VALIDATION_ERROR'");

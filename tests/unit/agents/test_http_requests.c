@@ -29,7 +29,8 @@ static void values_stand_in_their_places_with_their_types(void **state)
     service_expect_not(0, "X-No");
     service_expect(0, "\r\nContent-Type: application/json\r\n");
     service_expect(0, "\r\nAccept: application/json, */*;q=0.5\r\n");
-    service_expect(0, http_text("\r\n\r\n{'title':'About a/b ?','n':3,'list':[['x','y z'],1,null],"
+    service_expect(0,
+                   service_text("\r\n\r\n{'title':'About a/b ?','n':3,'list':[['x','y z'],1,null],"
                                 "'brace':'{x}','deep':{'o':{'k':[1.5]},'e':[],'m':{}}}"));
 }
 
@@ -114,7 +115,7 @@ static void a_body_is_json_a_form_or_empty(void **state)
         http_use(members);
         service_next(200, "", "");
         http_says(http_do("x", rows[i].parameters), "done (status 200)");
-        service_expect(0, http_text(rows[i].sent));
+        service_expect(0, service_text(rows[i].sent));
         service_expect(0, rows[i].length);
     }
     service_expect_not(0, "application/json\r\nContent"); /* one type alone */
@@ -189,7 +190,7 @@ static void an_answer_is_json_or_text_by_its_type_or_as_the_action_says(void **s
                        "'actions':[{'id':'x','description':'d','path':'/x','output':'%s'}]",
                        rows[i].output);
         http_use(members);
-        (void)snprintf(body, sizeof body, "%s", http_text(rows[i].body));
+        (void)snprintf(body, sizeof body, "%s", service_text(rows[i].body));
         service_next(200, rows[i].headers, body);
         reply = http_do("x", "{}");
         http_says(reply, rows[i].says);
@@ -274,17 +275,17 @@ static void an_action_says_what_a_step_may_give(void **state)
              "'{limit}'}},"
              "{'id':'own','description':'d','path':'/l','inputSchema':{'type':'object'}}]");
     assert_string_equal(http_used()->actions[0].input_schema,
-                        http_text("{'type':'object','properties':{'id':{},'filter':{},'a-b':{},"
-                                  "'v':{}},'required':['id'],'additionalProperties':false}"));
+                        service_text("{'type':'object','properties':{'id':{},'filter':{},'a-b':{},"
+                                     "'v':{}},'required':['id'],'additionalProperties':false}"));
     assert_string_equal(
         http_used()->actions[1].input_schema,
-        http_text("{'type':'object','properties':{'limit':{'type':'integer','minimum':1,"
-                  "'description':'at most so many items; missing = all of them'}},'required':[],"
-                  "'additionalProperties':false}"));
+        service_text("{'type':'object','properties':{'limit':{'type':'integer','minimum':1,"
+                     "'description':'at most so many items; missing = all of them'}},'required':[],"
+                     "'additionalProperties':false}"));
     assert_string_equal(http_used()->actions[2].input_schema,
-                        http_text("{'type':'object','properties':{'limit':{}},'required':[],"
-                                  "'additionalProperties':false}"));
-    assert_string_equal(http_used()->actions[3].input_schema, http_text("{'type':'object'}"));
+                        service_text("{'type':'object','properties':{'limit':{}},'required':[],"
+                                     "'additionalProperties':false}"));
+    assert_string_equal(http_used()->actions[3].input_schema, service_text("{'type':'object'}"));
     assert_true(http_action_uses(&http_used()->actions[2], "limit"));
     assert_false(http_action_uses(&http_used()->actions[1], "limit"));
     assert_true(http_action_uses(&http_used()->actions[0], "v"));

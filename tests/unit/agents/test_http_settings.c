@@ -21,7 +21,7 @@ static void reads(const char *settings)
     char text[8192];
 
     (void)snprintf(text, sizeof text, "{%s}", settings);
-    if (http_settings_read(http_text(text), &s, &err) != BT_OK) {
+    if (http_settings_read(service_text(text), &s, &err) != BT_OK) {
         fail_msg("%s: %s", settings, err.msg);
     }
     http_settings_free(s);
@@ -35,7 +35,7 @@ static void refuses(const char *settings, const char *says)
     enum bt_code code;
 
     (void)snprintf(text, sizeof text, "{%s}", settings);
-    code = http_settings_read(http_text(text), &s, &err);
+    code = http_settings_read(service_text(text), &s, &err);
     if ((code != BT_INVALID && code != BT_NOT_FOUND && code != BT_LIMIT && code != BT_CONFLICT) ||
         strstr(err.msg, says) == NULL) {
         fail_msg("%s: %s \"%s\", not \"%s\"", settings, bt_code_name(code), err.msg, says);
@@ -249,7 +249,7 @@ static void what_is_not_given_has_a_value(void **state)
     struct bt_error err;
 
     (void)state;
-    assert_int_equal(http_settings_read(http_text("{'baseUrl':'$//'," X "}"), &slashes, &err),
+    assert_int_equal(http_settings_read(service_text("{'baseUrl':'$//'," X "}"), &slashes, &err),
                      BT_OK);
     assert_string_equal(slashes->base_url, service_url());
     http_settings_free(slashes);
@@ -396,25 +396,26 @@ static void operations_become_actions(void **state)
     assert_string_equal(operation("listPets")->path, "/pets");
     assert_string_equal(operation("listPets")->effects, "none");
     assert_string_equal(operation("listPets")->input_schema,
-                        http_text("{'type':'object','properties':{'tag__':{'description':'T',"
-                                  "'type':'array'},'X-H':{}},'required':[],"
-                                  "'additionalProperties':false}"));
+                        service_text("{'type':'object','properties':{'tag__':{'description':'T',"
+                                     "'type':'array'},'X-H':{}},'required':[],"
+                                     "'additionalProperties':false}"));
     assert_null(operation("listPets")->body.ptr);
     assert_string_equal(operation("_add")->effects, "unsafe");
     assert_string_equal(operation("_add")->description, "POST /pets");
     assert_string_equal(operation("_add")->input_schema,
-                        http_text("{'type':'object','properties':{'body':{'type':'object'}},"
-                                  "'required':['body'],'additionalProperties':false}"));
+                        service_text("{'type':'object','properties':{'body':{'type':'object'}},"
+                                     "'required':['body'],'additionalProperties':false}"));
     assert_non_null(operation("_add")->body.ptr);
     assert_string_equal(operation("PUT_pets")->effects, "idempotent");
     assert_string_equal(operation("DELETE_pets")->method, "DELETE");
     assert_string_equal(operation("HEAD_pets")->description, "Head.");
     assert_null(operation("PATCH_pets")->body.ptr); /* its body is no JSON, and need not be given */
     assert_string_equal(operation("GET_pets__pet_id__x")->path, "/pets/{pet_id}/x");
-    assert_string_equal(operation("GET_pets__pet_id__x")->input_schema,
-                        http_text("{'type':'object','properties':{'w':{'type':'string'},'pet_id':"
-                                  "{'type':'integer'},'v':{}},'required':['w','pet_id','v'],"
-                                  "'additionalProperties':false}"));
+    assert_string_equal(
+        operation("GET_pets__pet_id__x")->input_schema,
+        service_text("{'type':'object','properties':{'w':{'type':'string'},'pet_id':"
+                     "{'type':'integer'},'v':{}},'required':['w','pet_id','v'],"
+                     "'additionalProperties':false}"));
     service_next(200, "", "");
     (void)http_do("listPets", "{'tag__':['a','b'],'X-H':'h'}");
     service_expect(0, "GET /pets?tag%5B%5D=a&tag%5B%5D=b ");
@@ -502,10 +503,11 @@ static void settings_are_given_back(void **state)
     static char text[8192];
 
     (void)state;
-    (void)snprintf(text, sizeof text, "%s",
-                   http_text("{" SERVICE ",'rate':{'n':3},'headers':{'a':'b'},'actions':[{'id':'x',"
-                             "'description':'d','path':'/{x}','method':'POST','body':{'a':'{b}'},"
-                             "'fields':{'a':'/b'}}]}"));
+    (void)snprintf(
+        text, sizeof text, "%s",
+        service_text("{" SERVICE ",'rate':{'n':3},'headers':{'a':'b'},'actions':[{'id':'x',"
+                     "'description':'d','path':'/{x}','method':'POST','body':{'a':'{b}'},"
+                     "'fields':{'a':'/b'}}]}"));
     heap_is_given_back(read_and_free, text);
     (void)with_spec(
         PATHS("'/a/{b}':{'post':{'parameters':[{'name':'b','in':'path'},{'name':'q','in':"
