@@ -4,8 +4,6 @@
 #include "agents/web/url.h"
 #include "protocol/limits.h"
 
-enum { DEPTH_MAX = 32 };
-
 static enum bt_code no_memory(struct bt_error *err)
 {
     return err_set(err, BT_NOMEM, "out of memory for a request");
@@ -116,10 +114,11 @@ static bool is_parameter(struct doc value)
     return doc_head(value).kind == DOC_STR && is_placeholder(doc_string(value), &name);
 }
 
-static enum bt_code fill_value(struct doc value, struct doc params, int depth, struct buf *out,
+/* A template is of the settings: it nests no deeper than a document may. */
+static enum bt_code fill_value(struct doc value, struct doc params, struct buf *out,
                                struct bt_error *err);
 
-static enum bt_code fill_members(struct doc value, struct doc params, int depth, struct buf *out,
+static enum bt_code fill_members(struct doc value, struct doc params, struct buf *out,
                                  struct bt_error *err)
 {
     const bool map = doc_head(value).kind == DOC_MAP;
@@ -156,24 +155,21 @@ static enum bt_code fill_members(struct doc value, struct doc params, int depth,
         if (is_parameter(member)) {
             doc_put_doc(out, found);
         } else {
-            code = fill_value(member, params, depth + 1, out, err);
+            code = fill_value(member, params, out, err);
         }
     }
     return code;
 }
 
-static enum bt_code fill_value(struct doc value, struct doc params, int depth, struct buf *out,
+static enum bt_code fill_value(struct doc value, struct doc params, struct buf *out,
                                struct bt_error *err)
 {
     const struct doc_head head = doc_head(value);
     struct buf text;
     enum bt_code code;
 
-    if (depth > DEPTH_MAX) {
-        return err_set(err, BT_LIMIT, "body: more than %d levels", DEPTH_MAX);
-    }
     if (head.kind == DOC_MAP || head.kind == DOC_ARRAY) {
-        return fill_members(value, params, depth, out, err);
+        return fill_members(value, params, out, err);
     }
     if (head.kind != DOC_STR) {
         doc_put_doc(out, value);
@@ -198,7 +194,7 @@ enum bt_code fill_doc(struct doc template, struct doc params, struct buf *out, s
     if (is_parameter(template)) {
         doc_put_doc(out, found);
     } else {
-        code = fill_value(template, params, 0, out, err);
+        code = fill_value(template, params, out, err);
     }
     return code == BT_OK ? buf_check(out, err) : code;
 }
@@ -269,8 +265,7 @@ static enum bt_code text_names(struct str text, fill_see see, void *self, struct
     return code;
 }
 
-static enum bt_code value_names(struct doc value, int depth, fill_see see, void *self,
-                                struct bt_error *err)
+static enum bt_code value_names(struct doc value, fill_see see, void *self, struct bt_error *err)
 {
     const struct doc_head head = doc_head(value);
     struct doc_cursor c = doc_cursor(value);
@@ -283,20 +278,17 @@ static enum bt_code value_names(struct doc value, int depth, fill_see see, void 
     if (head.kind != DOC_MAP && head.kind != DOC_ARRAY) {
         return BT_OK;
     }
-    if (depth > DEPTH_MAX) {
-        return err_set(err, BT_LIMIT, "more than %d levels", DEPTH_MAX);
-    }
     (void)doc_next(&c, &skipped);
     for (uint32_t i = 0; i < head.n && code == BT_OK; i++) {
         if (head.kind == DOC_MAP) {
             (void)doc_skip(&c); /* a member's name is no template */
         }
-        code = value_names(doc_skip(&c), depth + 1, see, self, err);
+        code = value_names(doc_skip(&c), see, self, err);
     }
     return code;
 }
 
 enum bt_code fill_names(struct doc template, fill_see see, void *self, struct bt_error *err)
 {
-    return template.ptr == NULL ? BT_OK : value_names(template, 0, see, self, err);
+    return template.ptr == NULL ? BT_OK : value_names(template, see, self, err);
 }

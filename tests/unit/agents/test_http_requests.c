@@ -2,8 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "protocol/base/clock.h"
 #include "protocol/limits.h"
+#include "tests/support/tree.h"
 #include "tests/unit/agents/http_world.h"
 
 #define ONE(members) "'actions':[{'id':'x','description':'d','path':'/x'" members "}]"
@@ -230,7 +233,12 @@ static void what_is_kept_of_an_answer_is_named_by_pointers(void **state)
         service_next(200, "",
                      "{\"n\":5,\"e\":[],\"list\":[{\"id\":1,\"t\":{\"x\":\"p\"}},"
                      "{\"id\":2},3]}");
-        http_says(http_do("x", "{}"), rows[i].says);
+        const char *reply = http_do("x", "{}");
+        http_says(reply, rows[i].says);
+        if (strstr(rows[i].says, "the answer has no") != NULL) {
+            http_says(reply, "'class':'VALIDATION_ERROR'");
+            http_says(reply, "'retryable':false");
+        }
     }
 }
 
@@ -260,6 +268,99 @@ static void an_answer_and_a_result_have_their_most(void **state)
             assert_null(strstr(reply, "keep less of it"));
         }
     }
+}
+
+/* ---- files ---- */
+
+#define PLAN "00000000-0000-7000-8000-000000000000"
+
+static void an_answer_can_be_a_file_of_the_plan(void **state)
+{
+    static const char *const types[][2] = {{"application/json; charset=x", "answer.json"},
+                                           {"text/csv", "answer.csv"},
+                                           {"text/html", "answer.html"},
+                                           {"text/plain", "answer.txt"},
+                                           {"application/pdf", "answer.pdf"},
+                                           {"application/zip", "answer.zip"},
+                                           {"image/png", "answer.png"},
+                                           {"image/jpeg", "answer.jpg"},
+                                           {"a/b", "answer.bin"},
+                                           {NULL, "answer.bin"}};
+    char dir[] = "/tmp/baton-http-XXXXXX";
+    char path[128];
+    char json[256];
+    const char *reply;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/artifacts", dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    (void)snprintf(path, sizeof path, "%s/artifacts/" PLAN, dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    (void)snprintf(json, sizeof json, "{\"artifactDir\":\"%s\"}", path);
+    http_use("'maxBytes':100000," ONE(",'output':'artifact'"));
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        char header[64] = "";
+        char want[64];
+        if (types[i][0] != NULL) {
+            (void)snprintf(header, sizeof header, "Content-Type: %s\r\n", types[i][0]);
+        }
+        service_next(200, header, "{\"a\":1}");
+        reply = steps_run(steps_make("x", json), http_run, http_used());
+        http_says(reply, "'text':'the answer is in the file of this step'");
+        (void)snprintf(want, sizeof want, "'artifacts':[{'name':'%s',", types[i][1]);
+        http_says(reply, want);
+        http_says(reply, "'bytes':7,");
+        if (types[i][0] != NULL) {
+            (void)snprintf(want, sizeof want, "'mediaType':'%s'", types[i][0]);
+            http_says(reply, want);
+        } else {
+            assert_null(strstr(reply, "mediaType"));
+        }
+    }
+    service_next(204, "", "");
+    reply = steps_run(steps_make("x", json), http_run, http_used());
+    http_says(reply, "'text':'done (status 204), without a body'");
+    service_next(404, "", "{\"message\":\"none\"}"); /* an error is no file */
+    reply = steps_run(steps_make("x", json), http_run, http_used());
+    http_says(reply, "GET /x: status 404: none");
+    assert_null(strstr(reply, "artifacts"));
+    /* What has come in part is not asked for again. */
+    service_raw(STR_LIT("HTTP/1.1 200 x\r\nContent-Length: 9\r\n\r\nhalf"), SERVICE_CLOSES);
+    reply = steps_run(steps_make("x", json), http_run, http_used());
+    http_says(reply, "'class':'SERVICE_UNAVAILABLE'");
+    assert_null(strstr(reply, "artifacts"));
+    assert_int_equal(service_count(), sizeof types / sizeof types[0] + 3);
+    service_next(200, "", "x");
+    reply = http_do("x", "{}"); /* a plan without a place for files */
+    http_says(reply, "'outcome':'failed'");
+    assert_null(strstr(reply, "stopped on request"));
+    assert_int_equal(tree_drop(dir), 0);
+}
+
+static void a_body_nests_as_deep_as_settings_may(void **state)
+{
+    static const char deep[] = "[[[[[[[[[[[[[[[[[[[[['{v}']]]]]]]]]]]]]]]]]]]]]";
+
+    (void)state;
+    http_use(ONE(",'method':'POST','body':[[[[[[[[[[[[[[[[[[[[['{v}']]]]]]]]]]]]]]]]]]]]]"));
+    service_next(200, "", "");
+    (void)http_do("x", "{'v':'{v}'}");
+    service_expect(0, service_text(deep));
+}
+
+static void an_action_has_a_time_of_its_own(void **state)
+{
+    const msec began = clock_mono_ms();
+
+    (void)state;
+    http_use(ONE(",'timeoutMs':1"));
+    service_raw(STR_LIT(""), SERVICE_WAITS);
+    http_says(http_do("x", "{}"), "'class':'TIMEOUT'");
+    http_use("'timeoutMs':1," ONE(""));
+    service_raw(STR_LIT(""), SERVICE_WAITS);
+    http_says(http_do("x", "{}"), "'class':'TIMEOUT'");
+    assert_true(clock_mono_ms() - began < 15000);
 }
 
 /* ---- the card ---- */
@@ -305,6 +406,9 @@ int main(void)
         TEST(an_answer_is_json_or_text_by_its_type_or_as_the_action_says),
         TEST(what_is_kept_of_an_answer_is_named_by_pointers),
         TEST(an_answer_and_a_result_have_their_most),
+        TEST(an_answer_can_be_a_file_of_the_plan),
+        TEST(a_body_nests_as_deep_as_settings_may),
+        TEST(an_action_has_a_time_of_its_own),
         TEST(an_action_says_what_a_step_may_give),
     };
 

@@ -27,7 +27,7 @@ static void reads(const char *settings)
     http_settings_free(s);
 }
 
-static void refuses(const char *settings, const char *says)
+static void refuses_as(enum bt_code as, const char *settings, const char *says)
 {
     struct http_settings *s = NULL;
     struct bt_error err = {.msg = ""};
@@ -36,11 +36,15 @@ static void refuses(const char *settings, const char *says)
 
     (void)snprintf(text, sizeof text, "{%s}", settings);
     code = http_settings_read(service_text(text), &s, &err);
-    if ((code != BT_INVALID && code != BT_NOT_FOUND && code != BT_LIMIT && code != BT_CONFLICT) ||
-        strstr(err.msg, says) == NULL) {
+    if (code != as || strstr(err.msg, says) == NULL) {
         fail_msg("%s: %s \"%s\", not \"%s\"", settings, bt_code_name(code), err.msg, says);
     }
     assert_null(s);
+}
+
+static void refuses(const char *settings, const char *says)
+{
+    refuses_as(BT_INVALID, settings, says);
 }
 
 static void mistakes_are_named_with_their_place(void **state)
@@ -462,8 +466,27 @@ static void a_document_that_is_none_is_refused(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char settings[256];
         (void)snprintf(settings, sizeof settings, SERVICE ",%s", with_spec(rows[i][0], ""));
-        refuses(settings, rows[i][1]);
+        refuses_as(strstr(rows[i][1], "two operations") != NULL ? BT_CONFLICT : BT_INVALID,
+                   settings, rows[i][1]);
     }
+}
+
+/* A service's names may be longer than ours. */
+static void a_long_operation_id_is_cut_and_chosen_whole(void **state)
+{
+    char spec[512];
+    char glob[256];
+    char id[101];
+
+    (void)state;
+    memset(id, 'a', 100);
+    id[100] = 0;
+    (void)snprintf(spec, sizeof spec, PATHS("'/a':{'get':{'operationId':'%s'}},'/b':{'get':{}}"),
+                   id);
+    (void)snprintf(glob, sizeof glob, ",'operations':['%s']", id);
+    http_use(with_spec(spec, glob));
+    assert_int_equal(http_used()->n, 1);
+    assert_int_equal(strlen(http_used()->actions[0].id), LIMIT_ID_BYTES);
 }
 
 static void there_are_at_most_64_operations(void **state)
@@ -483,7 +506,7 @@ static void there_are_at_most_64_operations(void **state)
         if (n == LIMIT_SKILLS) {
             reads(settings);
         } else {
-            refuses(settings, "more than 64 operations; choose some: operations: [");
+            refuses_as(BT_LIMIT, settings, "more than 64 operations; choose some: operations: [");
         }
     }
 }
@@ -545,6 +568,7 @@ int main(void)
         TEST(operations_become_actions),
         TEST(operations_are_chosen_by_globs),
         TEST(a_document_that_is_none_is_refused),
+        TEST(a_long_operation_id_is_cut_and_chosen_whole),
         TEST(there_are_at_most_64_operations),
         TEST(settings_are_given_back),
     };
