@@ -6,6 +6,7 @@
 #include "agents/sdk/step.h"
 #include "protocol/base/clock.h"
 #include "protocol/limits.h"
+#include "tests/support/heap.h"
 #include "tests/unit/agents/http_world.h"
 
 #define SECRET "s3cret-of-the-service"
@@ -119,6 +120,8 @@ static void a_failure_has_the_services_own_words(void **state)
     steps_expect(http_do("x", "{}"), "GET /x: status 302\"");
     service_next(304, "Location: /there\r\n", "");
     steps_expect(http_do("x", "{}"), "GET /x: status 304, to /there\"");
+    service_next(304, "Location: /\r\n", "");
+    steps_expect(http_do("x", "{}"), "GET /x: status 304, to /\"");
     service_next(404, "Location: /there\r\n", "");
     steps_expect(http_do("x", "{}"), "GET /x: status 404\"");
 }
@@ -367,6 +370,13 @@ static void a_token_that_was_withdrawn_is_asked_for_once_more(void **state)
     reply = http_do("x", "{}");
     http_says(reply, "'class':'PERMISSION_DENIED'");
     assert_int_equal(service_count(), 7);
+    service_next(401, "", "");
+    service_next(400, "", ""); /* no other one comes */
+    http_says(http_do("x", "{}"), "no token from");
+    service_next(200, "", "{\"access_token\":\"fourth\"}");
+    service_next(200, "", "fine");
+    http_says(http_do("x", "{}"), "'text':'fine'");
+    service_expect(9, "POST /token "); /* the one that was withdrawn is not used again */
 }
 
 static void a_token_lives_as_long_as_its_service_says(void **state)
@@ -642,6 +652,37 @@ static void a_list_has_at_most_its_items_and_bytes(void **state)
     buf_done(&body);
 }
 
+static void run_some(void *self)
+{
+    (void)self;
+    service_forget();
+    service_next(200, "Link: </y>; rel=next\r\n", "[1]");
+    service_next(200, "", "[2]");
+    (void)http_do("l", "{}");
+    service_next(200, "", "text");
+    (void)http_do("x", "{'q':'a'}");
+    service_next(400, "", "{\"message\":\"no\"}");
+    (void)http_do("x", "{'q':'a'}");
+    service_next(200, "Content-Type: application/json\r\n", "{\"a\":1}");
+    (void)http_do("x", "{'q':'a'}");
+    service_next(200, "Content-Type: application/json\r\n", "{");
+    (void)http_do("x", "{'q':'a'}");
+    (void)http_do("x", "{}");
+    steps_forget();
+    service_forget();
+}
+
+static void a_step_keeps_no_memory(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("SERVICE_KEY", SECRET, 1), 0);
+    http_use("'auth':{'basic':{'user':'u','password':{'env':'SERVICE_KEY'}}},'headers':{'A':'b'},"
+             "'actions':[{'id':'x','description':'d','method':'POST','path':'/x/{q}','query':{'q':"
+             "'{q}'},'body':{'a':'{q}','b':'c {q}'},'headers':{'B':'{q}'}},"
+             "{'id':'l','description':'d','path':'/l','pages':{'next':'link'}}]");
+    heap_is_given_back(run_some, NULL);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, http_begin)
@@ -664,6 +705,7 @@ int main(void)
         TEST(pages_that_do_not_end_or_are_none_fail),
         TEST(a_switch_or_nothing_names_no_next_page),
         TEST(a_list_has_at_most_its_items_and_bytes),
+        TEST(a_step_keeps_no_memory),
     };
 
     return cmocka_run_group_tests(tests, http_start, http_stop);

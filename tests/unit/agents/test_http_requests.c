@@ -37,6 +37,33 @@ static void values_stand_in_their_places_with_their_types(void **state)
                                 "'brace':'{x}','deep':{'o':{'k':[1.5]},'e':[],'m':{}}}"));
 }
 
+static void a_text_that_is_one_placeholder_is_its_value(void **state)
+{
+    static const char *const rows[][2] = {
+        {"{v}", "1"},     {"{v}{v}", "'11'"}, {"{v} {w}", "'1 true'"}, {"{{v}", "'{v}'"},
+        {"{v}}", "'1}'"}, {"}", "'}'"},       {"{{", "'{'"},           {" {v}", "' 1'"},
+        {"{v} ", "'1 '"}, {"", "''"},         {"{w}", "true"},         {"{l.0}", "5"},
+        {"{l}", "[5]"},   {"{{{v}", "'{1'"},  {"{v}{{", "'1{'"},       {"a{v}b}", "'a1b}'"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char members[256];
+        char want[64];
+        service_forget();
+        (void)snprintf(members, sizeof members,
+                       "'actions':[{'id':'x','description':'d','path':'/x','method':'POST','body':"
+                       "['%s']}]",
+                       rows[i][0]);
+        http_use(members);
+        service_next(200, "", "");
+        (void)http_do("x", "{'v':1,'w':true,'l':[5]}");
+        (void)snprintf(want, sizeof want, "\r\n\r\n[%s]", rows[i][1]);
+        if (strstr(service_asked(0), service_text(want)) == NULL) {
+            fail_msg("%s: %s", rows[i][0], service_asked(0));
+        }
+    }
+}
+
 static void a_value_cannot_leave_its_place(void **state)
 {
     static const struct {
@@ -340,10 +367,10 @@ static void an_answer_can_be_a_file_of_the_plan(void **state)
 
 static void a_body_nests_as_deep_as_settings_may(void **state)
 {
-    static const char deep[] = "[[[[[[[[[[[[[[[[[[[[['{v}']]]]]]]]]]]]]]]]]]]]]";
+    static const char deep[] = "[[[[[[[[[[[[['{v}']]]]]]]]]]]]]";
 
     (void)state;
-    http_use(ONE(",'method':'POST','body':[[[[[[[[[[[[[[[[[[[[['{v}']]]]]]]]]]]]]]]]]]]]]"));
+    http_use(ONE(",'method':'POST','body':[[[[[[[[[[[[['{v}']]]]]]]]]]]]]"));
     service_next(200, "", "");
     (void)http_do("x", "{'v':'{v}'}");
     service_expect(0, service_text(deep));
@@ -398,6 +425,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup(name, http_begin)
     const struct CMUnitTest tests[] = {
         TEST(values_stand_in_their_places_with_their_types),
+        TEST(a_text_that_is_one_placeholder_is_its_value),
         TEST(a_value_cannot_leave_its_place),
         TEST(an_address_has_at_most_its_bytes),
         TEST(a_body_is_json_a_form_or_empty),
