@@ -98,7 +98,7 @@ ROOMS = {
     "gateway_a2a": ("supervisor/gateway/a2a/*.c", [r"e2e\.gateway_a2a$"], r"e2e\.(a2a_agent|gateway.*)$"),
     "gateway_mcp": ("supervisor/gateway/mcp/*.c", [r"e2e\.gateway_mcp$"], r"e2e\.(mcp_agent|gateway.*)$"),
     "gateway_incoming": ("supervisor/gateway/incoming/*.c", [r"unit\.test_gateway_(hooks|incoming)$", r"e2e\.incoming$"], r"e2e\.gateway.*"),
-    "gateway_polled": ("supervisor/gateway/polled/*.c", [r"e2e\.(gateway_a2a|gateway_mcp)$"], r"e2e\.gateway.*"),
+    "gateway_polled": ("supervisor/gateway/polled/*.c", [r"unit\.test_gateway_(polled|instances)$", r"e2e\.gateway_agents$"], r"e2e\.gateway.*"),
     "gateway_telemetry": ("supervisor/gateway/telemetry/*.c", [r"unit\.test_gateway_(parent|traces|spans|counts)$", r"e2e\.gateway_telemetry$"],
                           r"e2e\.gateway.*"),
     "gateway_webhook": ("supervisor/gateway/webhook/*.c", [r"unit\.test_gateway_(webhook|queues|pushes)$", r"e2e\.webhooks$"], r"e2e\.gateway.*"),

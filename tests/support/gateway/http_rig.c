@@ -51,7 +51,7 @@ const char *rig_out(void)
     return buf_cstr(&rig.h.out);
 }
 
-void rig_answer(const char *json)
+static void answer(const struct call_spec *spec, const char *json)
 {
     char text[RIG_TEXT_BYTES];
     struct buf doc;
@@ -64,15 +64,85 @@ void rig_answer(const char *json)
     buf_init(&doc, BODY_BYTES);
     assert_int_equal(json_to_doc(str_from(text), NULL, &doc, NULL), BT_OK);
     reply.body = doc_from_buf(&doc);
-    rig.spec.done(rig.spec.self, &reply);
+    spec->done(spec->self, &reply);
     buf_done(&doc);
+}
+
+static void refuse(const struct call_spec *spec, enum bt_code code, const char *message)
+{
+    const struct reply reply = {.problem = {.code = code, .message = str_from(message)}};
+
+    spec->done(spec->self, &reply);
+}
+
+static struct rig_call *call_of(enum msg_type type)
+{
+    for (size_t i = 0; i < RIG_CALLS_MAX; i++) {
+        if (rig.calls[i].open && rig.calls[i].spec.type == type) {
+            return &rig.calls[i];
+        }
+    }
+    fail_msg("no call of type %s waits", msg_wire_type(type));
+    return NULL;
+}
+
+/* The last call that was made. */
+static struct rig_call *last_call(void)
+{
+    struct rig_call *c = NULL;
+
+    for (size_t i = 0; i < RIG_CALLS_MAX; i++) {
+        if (rig.calls[i].open && rig.calls[i].spec.self == rig.spec.self &&
+            rig.calls[i].spec.done == rig.spec.done) {
+            c = &rig.calls[i];
+        }
+    }
+    assert_non_null(c);
+    return c;
+}
+
+static struct call_spec closed(struct rig_call *c)
+{
+    c->open = false;
+    return c->spec;
+}
+
+void rig_answer(const char *json)
+{
+    const struct call_spec spec = closed(last_call());
+
+    answer(&spec, json);
 }
 
 void rig_refuse(enum bt_code code, const char *message)
 {
-    const struct reply reply = {.problem = {.code = code, .message = str_from(message)}};
+    const struct call_spec spec = closed(last_call());
 
-    rig.spec.done(rig.spec.self, &reply);
+    refuse(&spec, code, message);
+}
+
+void rig_answer_to(enum msg_type type, const char *json)
+{
+    const struct call_spec spec = closed(call_of(type));
+
+    answer(&spec, json);
+}
+
+void rig_refuse_to(enum msg_type type, enum bt_code code)
+{
+    const struct call_spec spec = closed(call_of(type));
+
+    refuse(&spec, code, "the daemon says no");
+}
+
+uint32_t rig_open(enum msg_type type)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < RIG_CALLS_MAX; i++) {
+        n += rig.calls[i].open && rig.calls[i].spec.type == type;
+    }
+    return n;
 }
 
 /* ---- libmicrohttpd ---- */
@@ -146,22 +216,28 @@ struct caller *caller_keep(struct caller *c)
 enum bt_code caller_call(struct caller *c, const struct call_spec *spec, msec now,
                          struct call **ret, struct bt_error *err)
 {
+    struct rig_call *call = rig.calls;
     struct buf json;
 
     (void)c;
     (void)now;
+    while (call->open) {
+        call++;
+        assert_true(call < rig.calls + RIG_CALLS_MAX);
+    }
     rig.asked++;
     rig.spec = *spec;
     buf_init(&json, BODY_BYTES);
     assert_int_equal(doc_to_json(spec->fields, false, &json, NULL), BT_OK);
     (void)snprintf(rig.fields, sizeof rig.fields, "%s", buf_cstr(&json));
     buf_done(&json);
-    *ret = rig.busy == BT_OK ? (struct call *)&rig : NULL;
+    *call = (struct rig_call){.spec = *spec, .open = rig.busy == BT_OK};
+    *ret = call->open ? (struct call *)call : NULL;
     return rig.busy == BT_OK ? BT_OK : err_set(err, rig.busy, "too many wait");
 }
 
 void call_abandon(struct call *call)
 {
-    (void)call;
+    ((struct rig_call *)call)->open = false;
     rig.abandoned++;
 }

@@ -8,7 +8,13 @@
 
 #include "supervisor/gateway/http.h"
 
-enum { RIG_HEADERS_MAX = 16, RIG_TEXT_BYTES = 4096 };
+enum { RIG_HEADERS_MAX = 16, RIG_CALLS_MAX = 512, RIG_TEXT_BYTES = 4096 };
+
+/* A call to the daemon that has no answer yet. */
+struct rig_call {
+    struct call_spec spec;
+    bool open;
+};
 
 struct http_rig {
     struct http h;
@@ -18,6 +24,7 @@ struct http_rig {
     } headers[RIG_HEADERS_MAX]; /* of the request */
     enum bt_code busy;          /* what a call itself says */
     bool no_caller;             /* the token of the state directory cannot be read */
+    struct rig_call calls[RIG_CALLS_MAX];
     /* what came of it */
     uint32_t asked, woken, abandoned; /* calls; the connection; calls that nobody waits for */
     struct call_spec spec;            /* of the last call; its fields are in `fields` */
@@ -37,4 +44,9 @@ const char *rig_out(void);
 /* The daemon answers the last call: JSON with ' for ", or a refusal. */
 void rig_answer(const char *json);
 void rig_refuse(enum bt_code code, const char *message);
+/* The same for the first call of this type that has no answer. */
+void rig_answer_to(enum msg_type type, const char *json);
+void rig_refuse_to(enum msg_type type, enum bt_code code);
+/* How many calls of this type have no answer. */
+uint32_t rig_open(enum msg_type type);
 #endif
