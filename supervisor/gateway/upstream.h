@@ -87,7 +87,7 @@ void **caller_slot(struct caller *c, uint32_t shard);
 uint32_t upstream_shards(const struct upstream *u);
 struct upstream *caller_upstream(const struct caller *c);
 /* Never calls `done` before it returns. BT_BUSY: too many of this caller wait. The call belongs to
- * the upstream, until `done` was called. */
+ * the upstream, until `done` was called. *ret: NULL when it fails. */
 BT_MUST_CHECK enum bt_code caller_call(struct caller *c, const struct call_spec *spec, msec now,
                                        struct call **ret, struct bt_error *err);
 /* Its `done` is not called any more. */

@@ -260,9 +260,7 @@ static void beat(struct instance *in)
     in->due = in->of->now + AGAIN_MS;
     if (msg_write(&fields, WIRE_MSGPACK, &part, 1, &err) == BT_OK) {
         spec.fields = doc_from_buf(&fields);
-        if (caller_call(in->caller, &spec, in->of->now, &in->call, &err) != BT_OK) {
-            in->call = NULL;
-        }
+        (void)!caller_call(in->caller, &spec, in->of->now, &in->call, &err);
     }
     buf_done(&fields);
 }

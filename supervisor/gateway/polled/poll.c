@@ -148,7 +148,7 @@ void poll_end(struct poll *poll)
 bool poll_hung_up(const struct poll *poll)
 {
     char byte;
-    const ssize_t n = recv(poll->h->conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    const ssize_t n = recv(poll->h->conn->fd, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
 
     return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }

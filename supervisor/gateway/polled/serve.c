@@ -233,7 +233,7 @@ static void take_result(struct http *h, struct instance *in, struct msg_step_res
     m->epoch = w->epoch;
     buf_init(&fields, LIMIT_STEP_BYTES);
     if (msg_write(&fields, WIRE_MSGPACK, &part, 1, &err) != BT_OK) {
-        http_refuse(h, err.code, 400, "", err.msg);
+        http_refuse(h, err.code, 0, "", err.msg);
     } else if (!work_keep(w, &w->result, fields.at, fields.len)) {
         http_refuse(h, BT_BUSY, 503, "", "the gateway holds as many steps and results as it may");
     } else {

@@ -163,9 +163,8 @@ void work_deliver(struct work *w)
         w->over_lane = true;
         lane_answer_result(w);
     }
-    if (w->call == NULL && w->of->registered &&
-        caller_call(w->of->caller, &spec, w->of->of->now, &w->call, &err) != BT_OK) {
-        w->call = NULL; /* polled_run sends it again */
+    if (w->call == NULL && w->of->registered) { /* polled_run sends it again when it fails */
+        (void)!caller_call(w->of->caller, &spec, w->of->of->now, &w->call, &err);
     }
 }
 

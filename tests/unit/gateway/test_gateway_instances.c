@@ -167,6 +167,23 @@ static void so_many_agents_and_lanes_have_room_and_no_more(void **state)
     assert_int_equal(p->n, POLLED_INSTANCES_MAX);
 }
 
+static void an_instance_has_as_many_lanes_as_it_can_take_and_one_more(void **state)
+{
+    char answer[TEXT_BYTES] = "{'epoch':3,'leaseMs':5000,'heartbeatMs':1000,'lanes':[";
+    struct http *h = ask("POST", "/v1/instances", "{" CARD ",'instanceId':'" ID "'}");
+
+    (void)state;
+    for (int i = 0; i <= LIMIT_CAPACITY; i++) {
+        (void)snprintf(answer + strlen(answer), sizeof answer - strlen(answer), "%s't%d'",
+                       i > 0 ? "," : "", i);
+    }
+    (void)snprintf(answer + strlen(answer), sizeof answer - strlen(answer), "]}");
+    rig_answer_to(MSG_agent_register, answer);
+    assert_int_equal(h->status, 201);
+    assert_int_equal(p->lanes_n, LIMIT_CAPACITY + 1);
+    assert_string_equal(lanes.servers[LIMIT_CAPACITY].url, "t64");
+}
+
 /* ---- greetings ---- */
 
 #define NONCE "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -236,6 +253,7 @@ static void both_sides_of_a_lane_prove_that_they_have_the_key(void **state)
     expect_answer(9, "'UNAUTHORIZED'");
     asks(0, 9, 10, "agent.stats", "");
     expect_answer(10, "an agent over HTTP has no such request");
+    expect_answer(10, "'INVALID'");
     asks(0, 9, 11, "step.cancel", "'attempt':1");
     expect_answer(11, "key");
     hello(9, 12, 3, NULL); /* it begins anew */
@@ -486,6 +504,21 @@ static void who_drains_says_so_to_the_daemon_first(void **state)
     expect_out(poll_now(""), 200, "{'steps':[],'cancel':[],'drain':true}");
 }
 
+static void a_result_that_waits_is_told_when_the_instance_is_gone(void **state)
+{
+    struct http *h;
+
+    (void)state;
+    (void)registered(1);
+    h = ask("POST", AT "/result", "{'key':'k','attempt':1,'result':{'text':'x'}}");
+    run(BEAT_MS);
+    rig_refuse_to(MSG_agent_heartbeat, BT_UNAUTHORIZED);
+    assert_int_equal(h->status, 401);
+    assert_int_equal(h->state, HTTP_READY);
+    assert_null(h->own);
+    assert_int_equal(rig_open(MSG_step_result), 0);
+}
+
 static void who_leaves_is_gone_when_the_daemon_says_so(void **state)
 {
     struct http *h;
@@ -517,6 +550,7 @@ int main(void)
         TEST(a_registration_that_is_refused_leaves_nothing),
         TEST(an_instance_belongs_to_who_registered_it),
         TEST(so_many_agents_and_lanes_have_room_and_no_more),
+        TEST(an_instance_has_as_many_lanes_as_it_can_take_and_one_more),
         TEST(both_sides_of_a_lane_prove_that_they_have_the_key),
         TEST(the_daemon_hears_of_an_instance_as_often_as_it_says),
         TEST(a_heartbeat_that_cannot_be_sent_comes_half_a_second_later),
@@ -530,6 +564,7 @@ int main(void)
         TEST(a_lease_is_as_long_as_the_gateway_was_told),
         TEST(progress_goes_to_the_daemon_with_the_epoch),
         TEST(who_drains_says_so_to_the_daemon_first),
+        TEST(a_result_that_waits_is_told_when_the_instance_is_gone),
         TEST(who_leaves_is_gone_when_the_daemon_says_so),
     };
 #undef TEST

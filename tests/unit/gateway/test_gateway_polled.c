@@ -237,6 +237,21 @@ static void a_result_that_nobody_waits_for_is_what_the_daemon_says(void **state)
     assert_string_equal(rig.field, "attempt");
 }
 
+static void a_result_after_a_cancel_counts_as_the_daemon_says(void **state)
+{
+    struct http *h;
+
+    (void)state;
+    (void)registered(1);
+    step(10, "k");
+    taken(poll_now(""), false);
+    asks(1, 7, 11, "step.cancel", "'key':'k','attempt':1");
+    h = result("k");
+    expect_answer(10, "'step.result'");
+    rig_answer_to(MSG_step_result, "{'accepted':false,'reason':'cancelled'}");
+    expect_out(h, 200, "{'accepted':false,'reason':'cancelled'}");
+}
+
 static void a_receipt_that_did_not_come_is_asked_for_again(void **state)
 {
     static const enum bt_code passing[] = {BT_UNAVAILABLE, BT_TIMEOUT, BT_BUSY};
@@ -329,10 +344,10 @@ static void a_step_that_is_asked_for_again_has_its_result(void **state)
 
 static void an_instance_has_room_for_so_many_attempts(void **state)
 {
+    const struct instance *in = registered(1);
     char key[8];
 
     (void)state;
-    (void)registered(1);
     for (unsigned i = 0; i <= WORKS_MAX; i++) {
         (void)snprintf(key, sizeof key, "k%u", i);
         assert_int_equal(lanes.answers, 0);
@@ -341,6 +356,14 @@ static void an_instance_has_room_for_so_many_attempts(void **state)
     expect_answer(10 + WORKS_MAX, "'BUSY'");
     assert_int_equal(result("more")->status, 503);
     assert_int_equal(rig.code, BT_BUSY);
+    assert_int_equal(in->works_n, WORKS_MAX);
+    p->bytes += POLLED_BYTES_MAX - 200; /* all instances together */
+    work_remove(in->works);
+    step(999, "last");
+    expect_answer(999, "'BUSY'");
+    p->bytes -= POLLED_BYTES_MAX - 200;
+    step(999, "last");
+    assert_int_equal(in->works_n, WORKS_MAX);
 }
 
 /* ---- cancels and questions ---- */
@@ -472,6 +495,7 @@ int main(void)
         TEST(who_does_several_things_keeps_them_until_it_says_that_it_does_not_have_them),
         TEST(a_result_goes_over_the_lane_and_to_the_daemon_whose_receipt_is_the_answer),
         TEST(a_result_that_nobody_waits_for_is_what_the_daemon_says),
+        TEST(a_result_after_a_cancel_counts_as_the_daemon_says),
         TEST(a_receipt_that_did_not_come_is_asked_for_again),
         TEST(a_daemon_that_does_not_know_the_instance_gets_it_and_then_the_result),
         TEST(a_sender_waits_half_a_minute_and_the_result_is_kept_for_ten_minutes),
