@@ -266,26 +266,24 @@ static void no_more_than_the_rate_begin_in_its_time(void **state)
     const char *reply;
 
     (void)state;
-    http_use("'timeoutMs':3000,'rate':{'n':2,'perMs':500}," GET_X);
+    http_use("'timeoutMs':30000,'rate':{'n':2,'perMs':2000}," GET_X);
     service_at("/x", 200, "", "");
     began = clock_mono_ms();
     for (int i = 0; i < 2; i++) {
         (void)http_do("x", "{}");
     }
-    assert_true(clock_mono_ms() - began < 500);
-    for (int i = 0; i < 3; i++) {
-        (void)http_do("x", "{}");
-    }
-    assert_true(clock_mono_ms() - began >= 1000);
-    http_use("'timeoutMs':300,'rate':{'n':1,'perMs':60000}," GET_X);
+    assert_true(clock_mono_ms() - began < 2000);
+    (void)http_do("x", "{}");
+    assert_true(clock_mono_ms() - began >= 2000);
+    http_use("'timeoutMs':30000,'rate':{'n':1,'perMs':60000}," GET_X);
     (void)http_do("x", "{}");
     began = clock_mono_ms();
     reply = http_do("x", "{}");
     http_says(reply, "'class':'TIMEOUT'");
     http_says(reply, "the rate of 1 in 60000 ms leaves no place before the time is over");
     http_says(reply, "'retryable':true");
-    assert_true(clock_mono_ms() - began < 300); /* it does not wait for what will not come */
-    assert_int_equal(service_count(), 6);
+    assert_true(clock_mono_ms() - began < 20000); /* it does not wait for what will not come */
+    assert_int_equal(service_count(), 4);
 }
 
 /* ---- keys ---- */

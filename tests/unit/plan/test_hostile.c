@@ -1,7 +1,8 @@
 /* Hostile documents: a typed rejection or the plan; never a crash, a hang or a leak. */
+#include <time.h>
+
 #include "fixture.h"
 
-#include "protocol/base/clock.h"
 #include "protocol/wire/mp_validate.h"
 
 #define TASK "'task':'do something worth doing'"
@@ -219,9 +220,9 @@ static void a_chain_of_10000_dependencies_is_read_in_time(void **state)
     for (uint32_t i = 0; i < 10000; i++) {
         put_step(&plan, i, i - 1, i == 0 ? 0 : 1);
     }
-    const msec start = clock_mono_ms();
+    const clock_t start = clock();
     assert_int_equal(read_doc(b, doc_from_buf(&plan)), BT_OK);
-    assert_true(clock_mono_ms() - start < 5000); /* some 30 ms in a release build */
+    assert_true(clock() - start < 5 * CLOCKS_PER_SEC); /* some 30 ms in a release build */
     assert_int_equal(b->plan->n_edges, 9999);
     buf_done(&plan);
 }
@@ -276,11 +277,11 @@ static void a_map_of_60000_unknown_fields_is_read_in_time(void **state)
         doc_put_cstr(&plan, key);
         doc_put_u64(&plan, i);
     }
-    const msec start = clock_mono_ms();
+    const clock_t start = clock();
     assert_int_equal(read_doc(b, doc_from_buf(&plan)), BT_INVALID);
     b->lenient = true;
     assert_int_equal(read_doc(b, doc_from_buf(&plan)), BT_INVALID);
-    assert_true(clock_mono_ms() - start < 5000);
+    assert_true(clock() - start < 5 * CLOCKS_PER_SEC);
     buf_done(&plan);
 }
 
