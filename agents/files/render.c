@@ -33,16 +33,13 @@ static enum bt_code put_sections(const cJSON *sections, struct buf *out, struct 
 
 /* ---- a template ---- */
 
-/* The member "a.0.b" of the data; NULL when there is none. */
+/* The member "a.0.b" of the data, for a path that fits a key; NULL when there is none. */
 static const cJSON *find(const cJSON *data, const char *path)
 {
     char key[KEY_MAX];
 
     while (data != NULL && *path != 0) {
         size_t n = strcspn(path, ".");
-        if (n == 0 || n >= sizeof key) {
-            return NULL;
-        }
         memcpy(key, path, n);
         key[n] = 0;
         if (cJSON_IsArray(data)) {

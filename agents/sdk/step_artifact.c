@@ -64,9 +64,10 @@ static enum bt_code fill_entry(struct bt_artifact *a, const char *name, const ch
         a->entry = (struct msg_artifact){.name = arena_str(arena, str_from(name)),
                                          .media_type = arena_str(arena, str_from(media_type)),
                                          .uri = arena_str(arena, buf_str(&uri))};
-        code = a->entry.name.ptr == NULL || a->entry.uri.ptr == NULL
-                   ? err_set(err, BT_NOMEM, "out of memory for an artifact")
-                   : BT_OK;
+        code =
+            a->entry.name.ptr == NULL || a->entry.media_type.ptr == NULL || a->entry.uri.ptr == NULL
+                ? err_set(err, BT_NOMEM, "out of memory for an artifact")
+                : BT_OK;
     }
     buf_done(&uri);
     return code;

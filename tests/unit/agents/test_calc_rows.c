@@ -99,6 +99,14 @@ static void calculations_that_cannot_be_are_named(void **state)
     }
 }
 
+static void a_column_of_percentiles_is_real_when_one_of_them_is(void **state)
+{
+    (void)state;
+    steps_expect(run("percentiles", "\"percents\":[0,100]"), "\"value\":\"integer\"");
+    steps_expect(run("percentiles", "\"percents\":[0,10]"), "\"value\":\"real\"");
+    steps_expect(run("percentiles", "\"percents\":[10,0]"), "\"value\":\"real\"");
+}
+
 static void percentiles_are_of_the_numbers_that_are_there(void **state)
 {
     (void)state;
@@ -153,6 +161,7 @@ int main(void)
         cmocka_unit_test(rows_are_sorted_by_columns_and_empty_cells_come_last),
         cmocka_unit_test(rows_are_grouped_by_columns_and_times),
         cmocka_unit_test(calculations_that_cannot_be_are_named),
+        cmocka_unit_test(a_column_of_percentiles_is_real_when_one_of_them_is),
         cmocka_unit_test(percentiles_are_of_the_numbers_that_are_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

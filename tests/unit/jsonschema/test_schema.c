@@ -60,6 +60,27 @@ static void problems_come_in_the_order_of_the_document(void **state)
         "a string, got 3");
 }
 
+static void a_value_of_the_wrong_kind_is_told_so_and_no_more(void **state)
+{
+    static const struct {
+        const char *rules;
+        uint32_t n;
+    } rows[] = {{"'type':'string','minimum':9", 1},
+                {"'const':7,'minimum':9", 1},
+                {"'enum':[7,8],'minimum':9", 1},
+                {"'multipleOf':2,'minimum':9", 2},
+                {"'minimum':9,'exclusiveMaximum':1", 2}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char schema[100];
+        (void)snprintf(schema, sizeof schema, "{%s}", rows[i].rules);
+        if (outcome_of(schema, "3").n != rows[i].n) {
+            fail_msg("%s: %u problems", schema, outcome_of(schema, "3").n);
+        }
+    }
+}
+
 static void a_problem_found_twice_is_told_once(void **state)
 {
     (void)state;
@@ -248,6 +269,7 @@ int main(void)
         cmocka_unit_test(messages_say_what_was_expected_and_what_came),
         cmocka_unit_test(missing_and_unknown_members_are_named_with_a_neighbour),
         cmocka_unit_test(problems_come_in_the_order_of_the_document),
+        cmocka_unit_test(a_value_of_the_wrong_kind_is_told_so_and_no_more),
         cmocka_unit_test(a_problem_found_twice_is_told_once),
         cmocka_unit_test(problems_stop_at_the_room_given),
         cmocka_unit_test(without_room_the_error_still_names_the_first_problem),

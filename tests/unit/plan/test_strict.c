@@ -2,6 +2,8 @@
  * asked for; and words that no reading ignores. */
 #include "fixture.h"
 
+#include "supervisor/plan/fields_internal.h"
+
 #define TASK "'task':'do something worth doing'"
 
 static enum bt_code read_step(struct bench *b, const char *members)
@@ -162,6 +164,29 @@ static void leniency_makes_warnings_of_unknown_fields(void **state)
                         "unknown_field  taks: unknown field `taks` is ignored; did you mean "
                         "`task`?");
     assert_int_equal(b->problems.errors, 0);
+}
+
+static void leniency_ends_with_a_limit_of_unknown_fields(void **state)
+{
+    enum { MOST = FIELD_UNKNOWN_LENIENT_MAX };
+    struct bench *b = *state;
+    add_house(b);
+    b->lenient = true;
+    for (uint32_t n = MOST; n <= MOST + 1; n++) {
+        struct buf json;
+        buf_init(&json, 1 << 20);
+        buf_add_cstr(&json, "{'steps':[{'agentId':'calc'," TASK);
+        for (uint32_t i = 0; i < n; i++) {
+            buf_printf(&json, ",'zz%u':1", i);
+        }
+        buf_add_cstr(&json, "}]}");
+        assert_int_equal(read_json(b, buf_cstr(&json)), n == MOST ? BT_OK : BT_INVALID);
+        assert_int_equal(b->problems.errors, n - MOST);
+        for (uint32_t i = 0; i < b->problems.n; i++) {
+            assert_int_equal(b->at[i].category == PROBLEM_LIMIT, !b->at[i].warning);
+        }
+        buf_done(&json);
+    }
 }
 
 static void a_long_name_is_read_to_its_end(void **state)
@@ -518,6 +543,7 @@ int main(void)
         RULE(null_and_schema_hide_nothing),
         RULE(control_flow_that_does_not_exist_is_refused_by_name),
         RULE(leniency_makes_warnings_of_unknown_fields),
+        RULE(leniency_ends_with_a_limit_of_unknown_fields),
         RULE(a_long_name_is_read_to_its_end),
         RULE(what_people_rely_on_is_never_ignored),
         RULE(two_values_for_what_people_rely_on_are_an_error),
