@@ -568,8 +568,8 @@ const char *house_submit(struct house *h, const char *fields, ...)
 
 /* ---- agents ---- */
 
-struct house_agent *house_join_as(struct house *h, const char *id, uint32_t capacity,
-                                  const char *card_more, const char *more)
+static struct house_agent *join(struct house *h, const char *id, const char *instance,
+                                uint32_t capacity, const char *card_more, const char *more)
 {
     struct house_agent *a = &h->agents[h->agents_n];
     const char *answer;
@@ -577,8 +577,7 @@ struct house_agent *house_join_as(struct house *h, const char *id, uint32_t capa
     assert_true(h->agents_n < HOUSE_AGENTS_MAX);
     *a = (struct house_agent){.epoch = 0};
     (void)snprintf(a->id, sizeof a->id, "%s", id);
-    (void)snprintf(a->instance, sizeof a->instance, "0190F3C2-7A1B-7C3D-9E4F-%012u",
-                   h->agents_n + 1);
+    (void)snprintf(a->instance, sizeof a->instance, "%s", instance);
     (void)snprintf(a->url, sizeof a->url, "tcp://127.0.0.1:%u", 40000 + h->agents_n);
     h->agents_n++;
     answer = house_ask(h, "agent.register",
@@ -594,10 +593,24 @@ struct house_agent *house_join_as(struct house *h, const char *id, uint32_t capa
     return a;
 }
 
+static const char skill[] = "'skills':[{'id':'do','description':'Does a thing.'}]";
+
+struct house_agent *house_join_as(struct house *h, const char *id, uint32_t capacity,
+                                  const char *card_more, const char *more)
+{
+    return join(h, id, house_text(h, "0190F3C2-7A1B-7C3D-9E4F-%012u", h->agents_n + 1), capacity,
+                card_more, more);
+}
+
 struct house_agent *house_join(struct house *h, const char *id, uint32_t capacity)
 {
-    return house_join_as(h, id, capacity, "'skills':[{'id':'do','description':'Does a thing.'}]",
-                         "");
+    return house_join_as(h, id, capacity, skill, "");
+}
+
+struct house_agent *house_join_instance(struct house *h, const char *id, const char *instance,
+                                        uint32_t capacity)
+{
+    return join(h, id, instance, capacity, skill, "");
 }
 
 struct link_lane *house_lane(struct house *h, const char *agent, const char *step)

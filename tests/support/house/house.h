@@ -156,6 +156,9 @@ struct house_agent *house_join(struct house *h, const char *id, uint32_t capacit
 /* With these fields instead of the skills and beside the others. */
 struct house_agent *house_join_as(struct house *h, const char *id, uint32_t capacity,
                                   const char *card_more, const char *more);
+/* The same, with the instance id of a process that was started. */
+struct house_agent *house_join_instance(struct house *h, const char *id, const char *instance,
+                                        uint32_t capacity);
 /* What the agent is asked to do and has not answered; step NULL = the oldest. NULL: nothing. */
 const char *house_work(struct house *h, const char *agent, const char *step);
 /* Answers that: fields beside v, id, ok, type, key, attempt and epoch. */
