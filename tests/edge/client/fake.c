@@ -22,9 +22,10 @@ static void must(bool ok, const char *what)
 }
 
 /* {v, id, ...fields, bytes} */
-static void write_answer(const char *fields, struct doc request, struct str bytes, struct buf *out)
+static void write_answer(const char *fields, struct doc request, struct str bytes, bool other_id,
+                         struct buf *out)
 {
-    char json[2300];
+    char json[FAKE_ROOM + 64];
     struct buf doc;
     struct doc_cursor c;
     struct doc_head head;
@@ -41,7 +42,11 @@ static void write_answer(const char *fields, struct doc request, struct str byte
     doc_put_cstr(out, "v");
     doc_put_u64(out, 1);
     doc_put_cstr(out, "id");
-    doc_put_doc(out, doc_get(request, STR_LIT("id")));
+    if (other_id) {
+        doc_put_cstr(out, "another");
+    } else {
+        doc_put_doc(out, doc_get(request, STR_LIT("id")));
+    }
     for (uint32_t i = 0; i < 2 * head.n; i++) {
         doc_put_doc(out, doc_skip(&c));
     }
@@ -69,7 +74,7 @@ static void take_request(struct fake *f, const struct link_event *ev)
     fields = f->says(f, f->n++, shard, request, &bytes);
     if (fields != NULL) {
         buf_init(&out, 2 * (size_t)LIMIT_CONTROL_BYTES);
-        write_answer(fields, request, bytes, &out);
+        write_answer(fields, request, bytes, f->other_id, &out);
         must(link_answer(ev->server, ev->request, out.at, out.len), "a request is answered once");
         buf_done(&out);
     }

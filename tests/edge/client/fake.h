@@ -10,7 +10,7 @@
 #include "protocol/link/link.h"
 #include "protocol/wire/doc.h"
 
-enum { FAKE_SHARDS = 2, FAKE_REQUESTS_MAX = 64 };
+enum { FAKE_SHARDS = 2, FAKE_REQUESTS_MAX = 64, FAKE_ROOM = 16 * 1024 };
 
 struct fake {
     char dir[64]; /* the state directory: its addresses are those of shard 0 */
@@ -22,9 +22,10 @@ struct fake {
      */
     const char *(*says)(struct fake *f, uint32_t n, uint32_t shard, struct doc request,
                         struct str *bytes);
-    uint32_t n;      /* requests so far */
-    char log[4096];  /* "0 plan.get; 1 plan.get; ": shard and type of each */
-    char room[2048]; /* for an answer that `says` makes */
+    uint32_t n;           /* requests so far */
+    char log[4096];       /* "0 plan.get; 1 plan.get; ": shard and type of each */
+    char room[FAKE_ROOM]; /* for an answer that `says` makes */
+    bool other_id;        /* answers are to another request */
     /* its own */
     pthread_t thread;
     struct link *link;
