@@ -114,7 +114,7 @@ ROOMS = {
     "web": ("agents/web/*.c", [r"unit\.test_web_.*", "unit/model", "edge/model", r"e2e\.http_agent$"],
             r"e2e\.(llm|mcp_agent|a2a_agent|rag)$"),
     "http": ("agents/http/*.c", [r"unit\.test_http_.*", r"e2e\.http_agent$"], r"e2e\.(agents_add|conformance|gateway_agents)$"),
-    "mcp": ("agents/mcp/*.c", [r"e2e\.mcp_agent$"], r"e2e\.(agents_add|conformance|gateway_mcp)$"),
+    "mcp": ("agents/mcp/*.c", [r"unit\.test_mcp_.*", r"e2e\.mcp_agent$"], r"e2e\.(agents_add|conformance|gateway_mcp)$"),
     "a2a": ("agents/a2a/*.c", [r"unit\.test_a2a_.*", r"e2e\.a2a_agent$"], r"e2e\.(agents_add|conformance|gateway_a2a)$"),
     "rag": ("agents/rag/*.c", [r"e2e\.rag$"], r"e2e\.(conformance|seed_s001)$"),
     "graph": ("agents/graph/*.c", [r"unit\.test_graph$"], r"e2e\.(conformance|seed_s001|seed_s004|gallery)$"),

@@ -90,18 +90,20 @@ void mcp_http(bool modern, const char *members)
 
 void mcp_stdio(bool modern, const char *script, const char *members)
 {
-    /* q: a line that is not kept. r: one that is. s: writes a line with '"' for "~". */
-    static const char begin[] = "q() { read -r l || exit 0; }\n"
-                                "r() { read -r l || exit 0; echo \"$l\" >>\"$0.log\"; }\n"
-                                "s() { printf '%s\\n' \"$1\" | tr '~' '\"'; }\n"
-                                "q; s '{~id~:1,";
+    /* q: a line that is not kept. r: one that is. s: writes a line with '"' for "~", and the id of
+     * the last request for "@". */
+    static const char begin[] = "i() { read -r l || exit 0; id=${l#*'\"id\":'}; id=${id%%,*}; }\n"
+                                "q() { i; }\n"
+                                "r() { i; printf '%s\\n' \"$l\" >>\"$0.log\"; }\n"
+                                "s() { printf '%s\\n' \"$1\" | sed \"s/~/\\\"/g; s/@/$id/g\"; }\n"
+                                "q; s '{~id~:@,";
     char all[1024];
     FILE *f = fopen(script_path, "we");
 
     assert_non_null(f);
     assert_true(fputs(begin, f) >= 0);
     assert_true(fputs(modern ? "~result~:{~supportedVersions~:[~" MCP_MODERN "~]}}'\n"
-                             : "~error~:{~code~:-32601}}'\nq; s '{~id~:2,~result~:{}}'; q\n",
+                             : "~error~:{~code~:-32601}}'\nq; s '{~id~:@,~result~:{}}'; q\n",
                       f) >= 0);
     assert_true(fprintf(f, "%s\n", script) > 0);
     assert_int_equal(fclose(f), 0);
@@ -109,6 +111,16 @@ void mcp_stdio(bool modern, const char *script, const char *members)
     (void)snprintf(all, sizeof all, "'command':['/bin/sh','%s']%s", script_path, members);
     (void)mcp_use(all);
     connects();
+}
+
+struct mcp_agent *mcp_used(void)
+{
+    return agent;
+}
+
+void mcp_lose(void)
+{
+    (void)unlink(script_path);
 }
 
 const char *mcp_heard(void)

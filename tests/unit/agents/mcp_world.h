@@ -21,8 +21,12 @@ enum bt_code mcp_connect(struct bt_error *err);
 /* Over HTTP, connected; modern or legacy with the session "s1". What it asked is forgotten. */
 void mcp_http(bool modern, const char *members);
 /* Over stdio, connected: a script of the shell that begins after the handshake. Its function r
- * reads a line and keeps it, s writes one with '"' for "~". */
+ * reads a line and keeps it, s writes one with '"' for "~" and the id of the last
+ * request for "@". */
 void mcp_stdio(bool modern, const char *script, const char *members);
+struct mcp_agent *mcp_used(void);
+/* The script is gone: it cannot be started again. */
+void mcp_lose(void);
 /* What a script of mcp_stdio has read, a line each, without the handshake. */
 const char *mcp_heard(void);
 /* Runs the tool; parameters in the form of service_text. */
