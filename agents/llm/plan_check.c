@@ -1,5 +1,6 @@
 #include "agents/llm/plan_check.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
@@ -44,10 +45,7 @@ static void list_ids(const cJSON *list, const char *name, char *ret, size_t room
         if (len == 0 || n + len + 3 > room) {
             continue;
         }
-        memcpy(ret + n, n == 0 ? "" : ", ", n == 0 ? 0 : 2);
-        n += n == 0 ? 0 : 2;
-        memcpy(ret + n, id, len + 1);
-        n += len;
+        n += (size_t)snprintf(ret + n, room - n, "%s%s", n == 0 ? "" : ", ", id);
     }
 }
 

@@ -108,7 +108,7 @@ ROOMS = {
     "view": ("supervisor/cli/common/*.c supervisor/cli/picture/*.c supervisor/cli/usage/*.c supervisor/cli/view/*.c",
              ["unit/cli", r"e2e\.(pictures|cli_plans|recipes|lint|state_view|story|completion|verbs)$"],
              r"e2e\.(cli|ends|unseen|mistakes|who_left)$"),
-    "llm": ("agents/llm/*.c", [r"unit\.test_llm_(prompt|plan_check|plan_trim|skills)$", r"edge\.test_llm_agent$"],
+    "llm": ("agents/llm/*.c", [r"unit\.test_llm_(asked|prompt|plan_check|plan_trim|skills)$", r"edge\.test_llm_agent$"],
             r"e2e\.(llm|planning|cli_planning|chat|aimock|loop_peers|flow_models)$"),
     "model": ("agents/llm/model/*.c", ["unit/model", "edge/model"], r"e2e\.(llm|aimock|loop_peers)$"),
     "web": ("agents/web/*.c", [r"unit\.test_web_.*", "unit/model", "edge/model", r"e2e\.http_agent$"],
