@@ -6,7 +6,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/client/client_internal.h"
 
-enum { SUBMIT_ATTEMPTS = 3, POLL_MS = 2000, CALL_MIN_MS = 200 };
+enum { SUBMIT_ATTEMPTS = 3, POLL_MS = 2000, CALL_MIN_MS = 200, LOOK_MS = 20 };
 
 static void put_text(struct buf *out, uint32_t *n, const char *name, const char *value)
 {
@@ -188,8 +188,8 @@ enum bt_code bt_wait(struct bt_client *c, const char *plan_id, uint32_t timeout_
                                slice + (left < c->timeout_ms ? CALL_MIN_MS : c->timeout_ms), NULL,
                                err);
         if (code == BT_OK && clock_mono_ms() - now < slice / 4) {
-            (void)link_wait(c->link, 20); /* the plan has ended, or the daemon has no place for
-                                             another waiting request */
+            client_pause(c, clock_mono_ms() + LOOK_MS); /* the plan has ended, or the daemon has no
+                                                           place for another waiting request */
         }
     }
 }

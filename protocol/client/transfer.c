@@ -107,7 +107,7 @@ static enum bt_code ask(struct transfer *t, enum msg_type type, const void *body
         if (code == BT_CANCELLED || !is_worth_waiting(t, code, heard)) {
             return code;
         }
-        (void)link_wait(t->c->link, WAIT_MS);
+        client_pause(t->c, clock_mono_ms() + WAIT_MS);
     }
 }
 

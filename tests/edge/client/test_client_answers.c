@@ -8,6 +8,7 @@
 
 #include "baton/client.h"
 #include "protocol/artifact/artifact.h"
+#include "protocol/base/clock.h"
 #include "protocol/client/transfer.h"
 #include "protocol/limits.h"
 #include "tests/edge/client/fake.h"
@@ -358,12 +359,15 @@ static const char *says_gone(struct fake *f, uint32_t n, uint32_t shard, struct 
 static void a_daemon_that_is_busy_is_asked_again_and_one_without_the_file_is_not(void **state)
 {
     struct bt_error err;
+    msec began;
     int fd;
 
     (void)state;
     start(says_gone);
     fd = file();
+    began = clock_mono_ms();
     assert_int_equal(bt_client_artifact(client, "file:///x", 5, HELLO_SUM, fd, &err), BT_GONE);
+    assert_true(clock_mono_ms() - began >= 250); /* not at once */
     assert_int_equal(fake.n, 3);
     is_in(fd, "he"); /* what came stays for another time */
     (void)close(fd);
