@@ -400,7 +400,7 @@ static int by_age(const void *a, const void *b)
     const struct cert *x = a;
     const struct cert *y = b;
 
-    return x->from != y->from ? (x->from < y->from ? -1 : 1)
+    return x->from != y->from ? (x->from > y->from) - (x->from < y->from)
                               : (x->until > y->until) - (x->until < y->until);
 }
 
