@@ -9,6 +9,7 @@
 #include "baton/client.h"
 #include "protocol/artifact/artifact.h"
 #include "protocol/base/clock.h"
+#include "protocol/client/credential.h"
 #include "protocol/client/transfer.h"
 #include "protocol/limits.h"
 #include "tests/edge/client/fake.h"
@@ -153,7 +154,109 @@ static void an_answer_that_does_not_come_costs_one_call(void **state)
     stop();
 }
 
+static const char *says_a_part(struct fake *f, uint32_t n, uint32_t shard, struct doc request,
+                               struct str *bytes);
+static int file(void);
+
+static const char *says_to_another(struct fake *f, uint32_t n, uint32_t shard, struct doc request,
+                                   struct str *bytes)
+{
+    f->other_id = n == 0;
+    return says_a_part(f, n, shard, request, bytes);
+}
+
+static void an_answer_to_another_request_is_none(void **state)
+{
+    struct bt_error err;
+    int fd;
+
+    (void)state;
+    start(says_to_another);
+    assert_int_equal(bt_client_call(client, "plan.get", NULL, NULL, &err), BT_UNAVAILABLE);
+    assert_non_null(strstr(err.msg, "answered another request"));
+    stop();
+    start(says_to_another); /* a transfer asks again */
+    fd = file();
+    assert_int_equal(bt_client_artifact(client, "file:///x", 5, HELLO_SUM, fd, &err), BT_OK);
+    assert_int_equal(fake.n, 4);
+    (void)close(fd);
+    stop();
+}
+
+static const char *says_away(struct fake *f, uint32_t n, uint32_t shard, struct doc request,
+                             struct str *bytes)
+{
+    (void)f, (void)n, (void)shard, (void)request, (void)bytes;
+    return ERROR("UNAVAILABLE", ",'details':{'storage':'away'}");
+}
+
+/* There is no other node to ask: the refusal stands. */
+static void a_leader_without_its_server_says_so(void **state)
+{
+    struct bt_error err;
+    char *json = NULL;
+
+    (void)state;
+    start(says_away);
+    assert_int_equal(bt_client_call(client, "plan.get", NULL, &json, &err), BT_UNAVAILABLE);
+    assert_int_equal(fake.n, 1);
+    assert_non_null(strstr(json, "\"storage\":\"away\""));
+    bt_free(json);
+    stop();
+}
+
+static void a_credential_is_read_before_it_is_used(void **state)
+{
+    struct credential c = {.who = {.id = "ci", .role = ROLE_ADMIN}, .created = 1, .expires = 2};
+    struct bt_error err;
+    char path[96];
+
+    (void)state;
+    start(says_ok);
+    (void)snprintf(path, sizeof path, "%s/ci", fake.dir);
+    assert_int_equal(bt_client_credential(client, path, &err), BT_NOT_FOUND);
+    assert_non_null(strstr(err.msg, "there is no such file of a credential"));
+    assert_int_equal(credential_write(path, &c, false, &err), BT_OK);
+    assert_int_equal(bt_client_credential(client, path, &err), BT_UNAUTHORIZED);
+    assert_non_null(strstr(err.msg, ": the credential ci has expired"));
+    answered("plan.get", NULL,
+             "{\"v\":1,\"type\":\"plan.get.ok\",\"ok\":true,\"via\":\"plan.get\"}");
+    stop();
+}
+
 /* ---- a fleet ---- */
+
+static bool knows_no_map;
+static const char *says_map(struct fake *f, uint32_t n, uint32_t shard, struct doc request,
+                            struct str *bytes)
+{
+    (void)n, (void)shard, (void)request, (void)bytes;
+    (void)snprintf(f->room, sizeof f->room,
+                   "'type':'fleet.map.ok','ok':true,'shards':[{'shard':0,'control':'%s'},"
+                   "{'shard':1,'control':'%s'}]",
+                   f->url[0], f->url[1]);
+    return knows_no_map ? ERROR("INVALID", "") : f->room;
+}
+
+static void how_many_shards_is_asked_once_for_a_while(void **state)
+{
+    struct bt_error err;
+    uint32_t shards = 0;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        knows_no_map = i == 1; /* an older daemon: one */
+        fake_start(&fake, says_map);
+        fake_is_fleet(&fake);
+        assert_int_equal(bt_client_open(fake.dir, &client, &err), BT_OK);
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(bt_client_shards(client, &shards, &err), BT_OK);
+            assert_int_equal(shards, i == 0 ? 2 : 1);
+        }
+        assert_string_equal(fake.log, "0 fleet.map; ");
+        stop();
+    }
+}
 
 static const char *moved(struct fake *f, uint32_t to)
 {
@@ -515,6 +618,10 @@ int main(void)
         cmocka_unit_test(fields_are_an_object),
         cmocka_unit_test(a_refusal_brings_its_error_object),
         cmocka_unit_test(an_answer_that_does_not_come_costs_one_call),
+        cmocka_unit_test(an_answer_to_another_request_is_none),
+        cmocka_unit_test(a_leader_without_its_server_says_so),
+        cmocka_unit_test(a_credential_is_read_before_it_is_used),
+        cmocka_unit_test(how_many_shards_is_asked_once_for_a_while),
         cmocka_unit_test(a_request_follows_to_the_shard_that_has_it),
         cmocka_unit_test(shards_that_send_it_in_circles_get_it_four_times),
         cmocka_unit_test(a_shard_that_nobody_leads_is_waited_for),

@@ -419,6 +419,19 @@ static void events_of_all_shards_come_oldest_first(void **state)
 
 static void a_vector_names_the_place_in_each_shard(void **state)
 {
+    static const char *const wrong[] = {
+        "",        "7",
+        "S0",      "S0=",
+        "S0=x",    "S=1",
+        "S0=-1",   "S0=1:xy",
+        "S0=1:",   "S0=1;",
+        "S0=1 ",   "s0=1",
+        "S0=1,2",  "S0=1;S1=0:1",
+        "S:=1",    "S/=1",
+        "S0=1;;",  "S0:1",
+        "S0=:1",   "S0=/",
+        "S0=1;S1", "S0=1:" ID "001x",
+    };
     struct bt_watch *w;
     struct bt_error err;
 
@@ -443,8 +456,10 @@ static void a_vector_names_the_place_in_each_shard(void **state)
                                  "vector, S0=12;S1=40");
     assert_int_equal(bt_watch_open_after(client, "S2=1", &w, &err), BT_INVALID);
     assert_string_equal(err.msg, "'S2=1': names shard 2, and the last one is shard 1");
-    assert_int_equal(bt_watch_open_after(client, "S0=1;S1", &w, &err), BT_INVALID);
-    assert_non_null(strstr(err.msg, "'S0=1;S1': expected the numbers of shards, S0=12;S1=40"));
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(bt_watch_open_after(client, wrong[i], &w, &err), BT_INVALID);
+        assert_non_null(strstr(err.msg, "': expected the numbers of shards, S0=12;S1=40"));
+    }
     stop();
 }
 

@@ -164,6 +164,115 @@ static void a_damaged_text_is_refused_with_its_place(void **state)
                      BT_OK);
 }
 
+#define HEAD "{\"id\":\"a\",\"role\":\"admin\",\"key\":\"" KEY "\",\"createdMs\":1,"
+
+static void each_member_has_its_form(void **state)
+{
+    static const struct {
+        const char *json, *says;
+    } bad[] = {
+        {HEAD "\"quotas\":7}", "quotas: is damaged"},
+        {HEAD "\"quotas\":{\"what\":1}}", "quotas: is damaged"},
+        {HEAD "\"quotas\":{\"plans\":-1}}", "quotas: is damaged"},
+        {HEAD "\"quotas\":{\"plans\":\"1\"}}", "quotas: is damaged"},
+        {HEAD "\"quotas\":{\"plans\":9223372036854775808}}", "quotas: is damaged"},
+        {HEAD "\"sees\":\"a\"}", "sees: is damaged"},
+        {HEAD "\"sees\":[7]}", "sees: is damaged"},
+        {HEAD "\"expiresMs\":\"1\"}", "expiresMs: is damaged"},
+        {HEAD "\"revokedMs\":1.5}", "revokedMs: is damaged"},
+        {HEAD "\"expiresMs\":9223372036854775808}", "expiresMs: is damaged"},
+        {HEAD "\"previousKey\":\"00\",\"previousUntilMs\":1}", "previousKey: is damaged"},
+        {HEAD "\"previousKey\":\"" KEY "\"}", "belong together"},
+        {"{\"id\":\"a\",\"key\":\"" KEY "\",\"createdMs\":1}", "role is missing"},
+        {"{\"id\":\"a\",\"role\":\"admin\",\"key\":\"" KEY "\"}", "createdMs is missing"},
+    };
+    struct place *p = *state;
+    struct credential found;
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(credential_parse(str_from(bad[i].json), &found, &p->err), BT_INVALID);
+        if (strstr(p->err.msg, bad[i].says) == NULL) {
+            fail_msg("%s: %s", bad[i].json, p->err.msg);
+        }
+    }
+    assert_int_equal(
+        credential_parse(STR_LIT(HEAD "\"expiresMs\":9223372036854775807,\"revokedMs\":3,"
+                                      "\"previousKey\":\"" KEY "\",\"previousUntilMs\":4,"
+                                      "\"sees\":[\"x\",\"y*\"],\"agents\":[\"z\"],\"quotas\":"
+                                      "{\"plans\":9223372036854775807,\"bytes\":0}}"),
+                         &found, &p->err),
+        BT_OK);
+    assert_true(found.created == 1 && found.expires == INT64_MAX && found.revoked == 3 &&
+                found.previous_until == 4 && found.previous[1] == 0x11);
+    assert_true(found.who.sees_n == 2 && found.who.agents_n == 1);
+    assert_string_equal(found.who.sees[1], "y*");
+    assert_string_equal(found.who.agents[0], "z");
+    assert_true(found.who.quotas[QUOTA_PLANS] == INT64_MAX && found.who.quotas[QUOTA_BYTES] == 0 &&
+                found.who.quotas[QUOTA_EVENTS] == QUOTA_BY_ROLE);
+}
+
+/* So many globs, and names of so many bytes. */
+static void globs_have_their_bounds(void **state)
+{
+    struct place *p = *state;
+    struct credential found;
+    char json[4096];
+
+    for (uint32_t more = 0; more < 2; more++) {
+        for (int member = 0; member < 2; member++) {
+            size_t n = (size_t)snprintf(json, sizeof json, HEAD "\"%s\":[",
+                                        member == 0 ? "agents" : "sees");
+            for (uint32_t i = 0; i < IDENTITY_AGENTS_MAX + more; i++) {
+                n += (size_t)snprintf(json + n, sizeof json - n, "%s\"g%u\"", i > 0 ? "," : "", i);
+            }
+            (void)snprintf(json + n, sizeof json - n, "]}");
+            assert_int_equal(credential_parse(str_from(json), &found, &p->err),
+                             more == 0 ? BT_OK : BT_INVALID);
+            (void)snprintf(json, sizeof json, HEAD "\"sees\":[\"%0*d\"]}",
+                           LIMIT_ID_BYTES + (int)more, 7);
+            assert_int_equal(credential_parse(str_from(json), &found, &p->err),
+                             more == 0 ? BT_OK : BT_INVALID);
+        }
+    }
+}
+
+/* What is granted, and quotas that were set; those of the role are not written. */
+static void grants_and_quotas_are_kept(void **state)
+{
+    struct place *p = *state;
+    struct credential c = example();
+    struct credential found;
+
+    for (int i = 0; i < QUOTA_COUNT; i++) {
+        c.who.quotas[i] = i % 2 == 0 ? QUOTA_BY_ROLE : (uint64_t)i;
+    }
+    c.who.sees_n = 2;
+    (void)snprintf(c.who.sees[0], sizeof c.who.sees[0], "ann");
+    (void)snprintf(c.who.sees[1], sizeof c.who.sees[1], "ci-*");
+    assert_int_equal(credential_store(p->dir, &c, false, &p->err), BT_OK);
+    assert_int_equal(credential_load(p->dir, "ci", &found, &p->err), BT_OK);
+    assert_memory_equal(&found, &c, sizeof c);
+    assert_int_equal(credential_load(p->dir, "../ci", &found, &p->err), BT_INVALID);
+    assert_int_equal(credential_load(p->dir, "none", &found, &p->err), BT_NOT_FOUND);
+    assert_int_equal(credential_read("", &found, &p->err), BT_INVALID);
+    assert_string_equal(p->err.msg, ": is no file");
+    assert_int_equal(credential_read("/", &found, &p->err), BT_INVALID);
+    assert_int_equal(credential_write("x/", &c, true, &p->err), BT_INVALID);
+}
+
+static void a_credential_is_valid_before_its_end(void **state)
+{
+    struct credential c = {.expires = 0};
+
+    (void)state;
+    assert_true(credential_is_valid(&c, UINT64_MAX));
+    c.expires = 10;
+    assert_true(credential_is_valid(&c, 9));
+    assert_false(credential_is_valid(&c, 10));
+    c.revoked = 1;
+    assert_false(credential_is_valid(&c, 9));
+}
+
 static void take(void *self, const char *name, const struct credential *c,
                  const struct bt_error *why)
 {
@@ -198,6 +307,10 @@ int main(void)
         TEST(a_file_that_others_may_read_is_refused),
         TEST(a_directory_that_others_may_enter_is_refused),
         TEST(a_damaged_text_is_refused_with_its_place),
+        TEST(each_member_has_its_form),
+        TEST(globs_have_their_bounds),
+        TEST(grants_and_quotas_are_kept),
+        TEST(a_credential_is_valid_before_its_end),
         TEST(a_file_under_another_name_is_no_credential),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,9 +18,12 @@ static enum bt_code parse(const char *line)
 
     assert_true(strlen(line) < sizeof text);
     memcpy(text, line, strlen(line) + 1);
-    for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " ")) {
+    for (char *word = text; *word != 0;) {
+        char *end = word + strcspn(word, " ");
         assert_true(argc < ARGS);
-        argv[argc++] = strcmp(word, "''") == 0 ? word + 2 : word;
+        argv[argc++] = strncmp(word, "''", 2) == 0 ? word + 2 : word;
+        word = end + (*end == ' ');
+        *end = 0;
     }
     memset(&opt, 0, sizeof opt);
     return options_parse(argc, argv, &opt, &err);

@@ -46,7 +46,7 @@ static void a_shard_is_found_by_its_number_wherever_it_stands(void **unused)
     write_map(
         "{\"version\":7,\"shards\":[{\"shard\":1,\"epoch\":3,\"control\":\"tcp://a:1\","
         "\"remote\":\"tls+tcp://b:2\",\"events\":\"tcp://c:3\",\"node\":\"two\",\"here\":true},"
-        "{\"shard\":0,\"control\":null,\"here\":1}]}",
+        "{\"shard\":0,\"control\":null,\"here\":1},{\"shard\":3,\"here\":false}]}",
         0);
     assert_true(fleet_map_read(path, &map));
     assert_int_equal(fleet_map_version(doc_from_buf(&map)), 7);
@@ -56,6 +56,7 @@ static void a_shard_is_found_by_its_number_wherever_it_stands(void **unused)
     assert_true(str_is(at.events, "tcp://c:3") && str_is(at.node, "two") && at.here);
     assert_true(fleet_map_shard(doc_from_buf(&map), 0, &at)); /* nobody leads it */
     assert_true(at.control.len == 0 && at.control.ptr != NULL && at.node.len == 0 && !at.here);
+    assert_true(fleet_map_shard(doc_from_buf(&map), 3, &at) && !at.here);
     assert_false(fleet_map_shard(doc_from_buf(&map), 2, &at));
     assert_true(at.control.ptr != NULL && at.control.len == 0);
     buf_done(&map);
