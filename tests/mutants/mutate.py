@@ -92,7 +92,7 @@ ROOMS = {
     "node": ("supervisor/node/*.c", [r"unit\.test_(balance|node_map)$", r"e2e\.(fleet|fleet_grows|shards)$"], r"e2e\.(fleet_.*|shard.*)$"),
     "postgres": ("supervisor/journal/postgres/*.c", [r"postgres\.", r"edge\.postgres_.*"], r"e2e\.(fleet|fleet_.*|shards)$"),
     "journal_log": ("supervisor/journal/log/*.c", ["unit/journal", "edge/journal"], r"e2e\.(golden|damage|full_disk)$"),
-    "bridge": ("supervisor/bridge/*.c", ["unit/bridge", r"e2e\.bridge_nats$"], r"e2e\.(shards_nats|fleet_rewound_readers)$"),
+    "bridge": ("supervisor/bridge/*.c", ["unit/bridge", r"e2e\.(bridge_nats|shards_nats)$"], r"e2e\.fleet_rewound_readers$"),
     "gateway": ("supervisor/gateway/*.c", ["unit/gateway", r"e2e\.gateway(_(agents|events|framing|hostile|openapi|page|roles|words))?$"],
                 r"e2e\.(gateway_.*|webhooks|incoming|dashboard|shards_gateway)$"),
     "gateway_a2a": ("supervisor/gateway/a2a/*.c", [r"unit\.test_gateway_(a2a|tasks)$", r"e2e\.gateway_a2a$"], r"e2e\.(a2a_agent|gateway.*)$"),

@@ -1,0 +1,210 @@
+/* What is known of a server of NATS before anything is sent: whose files are taken, and what the
+ * numbers of libnats are in sentences. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "supervisor/bridge/nats.h"
+#include "tests/support/cmocka.h"
+
+static char dir[64];
+static char file[96];
+static struct bt_error err;
+
+static int set_up(void **state)
+{
+    (void)state;
+    (void)unsetenv("CREDENTIALS_DIRECTORY");
+    (void)snprintf(dir, sizeof dir, "/tmp/baton-nats-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(file, sizeof file, "%s/secret", dir);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    (void)unlink(file);
+    return rmdir(dir);
+}
+
+static void write_secret(const char *text, mode_t mode)
+{
+    const int fd = open(file, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    assert_int_equal(fchmod(fd, mode), 0);
+    assert_int_equal(close(fd), 0);
+}
+
+/* Nobody listens at the server of these options. */
+static enum bt_code open_with(struct options opt)
+{
+    struct nats *n = NULL;
+
+    opt.servers[0] = "nats://127.0.0.1:1";
+    opt.servers_n = 1;
+    return nats_open(&opt, &n, &err);
+}
+
+static void says(const char *words)
+{
+    if (strstr(err.msg, words) == NULL) {
+        fail_msg("\"%s\" does not say \"%s\"", err.msg, words);
+    }
+}
+
+static void each_failure_is_said_by_what_can_be_done(void **state)
+{
+    static const struct {
+        natsStatus s;
+        jsErrCode js;
+        const char *text;
+        enum bt_code code;
+        const char *want;
+    } cases[] = {
+        {NATS_ERR, JSStreamWrongLastMsgIDErr, "t", BT_BUSY,
+         "w: the stream has changed meanwhile (t)"},
+        {NATS_ERR, JSStreamWrongLastSequenceErr, "t", BT_BUSY,
+         "w: the stream has changed meanwhile (t)"},
+        {NATS_ERR, JSStreamNotMatchErr, "t", BT_CONFLICT, "w: t"},
+        {NATS_ERR, JSStreamSealedErr, "t", BT_CONFLICT, "w: t"},
+        {NATS_ERR, JSStreamSubjectOverlapErr, "t", BT_CONFLICT, "w: t"},
+        {NATS_ERR, JSNotEnabledErr, "t", BT_UNAUTHORIZED, "w: t; start the server with JetStream"},
+        {NATS_ERR, JSNotEnabledForAccountErr, "t", BT_UNAUTHORIZED,
+         "w: t; start the server with JetStream"},
+        {NATS_ERR, JSStreamMessageExceedsMaximumErr, "t", BT_INVALID,
+         "w: t; give the stream a larger max_msg_size"},
+        {NATS_ERR, JSInsufficientResourcesErr, "t", BT_LIMIT, "w: t (JetStream 10023)"},
+        {NATS_CONNECTION_AUTH_FAILED, 0, "t", BT_UNAUTHORIZED, "w: t"},
+        {NATS_NOT_PERMITTED, 0, "t", BT_UNAUTHORIZED, "w: t"},
+        {NATS_SSL_ERROR, 0, "t", BT_UNAUTHORIZED, "w: t"},
+        {NATS_SECURE_CONNECTION_REQUIRED, 0, "t", BT_UNAUTHORIZED, "w: t"},
+        {NATS_SECURE_CONNECTION_WANTED, 0, "t", BT_UNAUTHORIZED, "w: t"},
+        {NATS_NO_MEMORY, 0, "t", BT_NOMEM, "w: out of memory"},
+        {NATS_TIMEOUT, 0, "t", BT_UNAVAILABLE, "w: t"},
+        {NATS_TIMEOUT, 0, NULL, BT_UNAVAILABLE, "w: Timeout"},
+        {NATS_TIMEOUT, 0, "", BT_UNAVAILABLE, "w: Timeout"},
+        {NATS_TIMEOUT, 0, "(conn.c:2088): t", BT_UNAVAILABLE, "w: t"}, /* a place in its source */
+        {NATS_TIMEOUT, 0, "(t", BT_UNAVAILABLE, "w: (t"},
+        {NATS_TIMEOUT, 0, "t (x): y", BT_UNAVAILABLE, "w: t (x): y"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(nats_explain(cases[i].s, cases[i].js, cases[i].text, "w", &err),
+                         cases[i].code);
+        assert_int_equal(err.code, cases[i].code);
+        assert_ptr_equal(strstr(err.msg, cases[i].want), err.msg);
+    }
+}
+
+static void without_a_server_the_address_is_named(void **state)
+{
+    (void)state;
+    assert_int_equal(open_with((struct options){.name = "main"}), BT_UNAVAILABLE);
+    says("the server at nats://127.0.0.1:1: ");
+    nats_free(NULL);
+}
+
+/* Each way to prove oneself: a file that is missing, one that others may read, one that is right.
+ */
+static void a_file_with_a_secret_is_its_owners(void **state)
+{
+    static const char seed[] = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY\n";
+    const struct options ways[] = {{.creds = file},
+                                   {.nkey = file},
+                                   {.user = "u", .password_file = file},
+                                   {.token_file = file}};
+    static const char *const names[] = {"--creds ", "--nkey ", "--password-file ", "--token-file "};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        (void)unlink(file);
+        assert_int_equal(open_with(ways[i]), BT_INVALID);
+        assert_ptr_equal(strstr(err.msg, names[i]), err.msg);
+        says("No such file");
+        write_secret(seed, 0640);
+        assert_int_equal(open_with(ways[i]), BT_INVALID);
+        assert_ptr_equal(strstr(err.msg, names[i]), err.msg);
+        says("it must be a file that only its owner can read (chmod 600)");
+        write_secret(seed, 0600);
+        assert_int_equal(open_with(ways[i]), BT_UNAVAILABLE); /* it is asked for then */
+    }
+    write_secret("no seed\n", 0600);
+    assert_int_equal(open_with(ways[1]), BT_INVALID);
+    says("its first line is no seed of a user (SU...)");
+    write_secret("", 0600);
+    assert_int_equal(open_with(ways[2]), BT_INVALID);
+    says("--password-file ");
+}
+
+/* systemd lets only its unit in, whatever the mode says. */
+static void a_file_of_the_service_manager_may_be_of_any_mode(void **state)
+{
+    static const struct {
+        const char *own; /* what the variable has after the directory, or as a whole */
+        bool whole, taken;
+    } cases[] = {{"", false, true},
+                 {"x", false, false},
+                 {"/", false, false},
+                 {"tmp", true, false},
+                 {"", true, false}};
+    const struct options way = {.token_file = file};
+    char text[128];
+
+    (void)state;
+    write_secret("token\n", 0640);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        (void)snprintf(text, sizeof text, "%s%s", cases[i].whole ? "" : dir, cases[i].own);
+        assert_int_equal(setenv("CREDENTIALS_DIRECTORY", text, 1), 0);
+        assert_int_equal(open_with(way), cases[i].taken ? BT_UNAVAILABLE : BT_INVALID);
+    }
+    assert_int_equal(setenv("CREDENTIALS_DIRECTORY", dir, 1), 0);
+    (void)snprintf(text, sizeof text, "%s/../%s/secret", dir, dir + sizeof "/tmp");
+    const struct options around = {.token_file = text};
+    assert_int_equal(open_with(around), BT_INVALID);
+}
+
+static void of_tls_each_file_is_named(void **state)
+{
+    struct options opt = {.tls = true, .tls_ca = file};
+
+    (void)state;
+    assert_int_equal(open_with(opt), BT_INVALID);
+    says("--tls-ca ");
+    says("No such file");
+    write_secret("no certificate", 0600);
+    assert_int_equal(open_with(opt), BT_INVALID);
+    says("--tls-ca ");
+    if (access("/etc/ssl/certs/ca-certificates.crt", R_OK) != 0) {
+        print_message("SKIP: this system has no list of authorities\n");
+        return;
+    }
+    opt.tls_ca = NULL; /* the system's */
+    assert_int_equal(open_with(opt), BT_UNAVAILABLE);
+    opt.tls_cert = opt.tls_key = file;
+    assert_int_equal(open_with(opt), BT_INVALID);
+    says("--tls-cert ");
+    write_secret("no certificate", 0644);
+    assert_int_equal(open_with(opt), BT_INVALID);
+    says("--tls-key ");
+    says("only its owner can read");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_failure_is_said_by_what_can_be_done),
+        TEST(without_a_server_the_address_is_named),
+        TEST(a_file_with_a_secret_is_its_owners),
+        TEST(a_file_of_the_service_manager_may_be_of_any_mode),
+        TEST(of_tls_each_file_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
