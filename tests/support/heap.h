@@ -17,7 +17,7 @@ static inline size_t heap_in_use(void)
  * one, which it does with seven of a size. */
 static inline void heap_is_given_back(void (*what)(void *self), void *self)
 {
-    enum { FIRST = 3, ROUNDS = 40, LEAST = 16 };
+    enum { FIRST = 3, ROUNDS = 100, LEAST = 24 };
     size_t before = 0;
 
     for (int round = 0; round < FIRST + ROUNDS; round++) {
