@@ -60,6 +60,17 @@ static bool read_vector(const cJSON *list, float *at, uint32_t dimensions)
     return true;
 }
 
+/* No vector stands there yet. */
+static bool is_zero(const float *at, uint32_t dimensions)
+{
+    uint32_t i = 0;
+
+    while (i < dimensions && at[i] == 0.0f) {
+        i++;
+    }
+    return i == dimensions;
+}
+
 static enum bt_code read_answer(const cJSON *tree, size_t n, float **ret, uint32_t *ret_dimensions,
                                 struct bt_error *err)
 {
@@ -86,8 +97,12 @@ static enum bt_code read_answer(const cJSON *tree, size_t n, float **ret, uint32
             cJSON_IsNumber(index) && index->valuedouble >= 0.0 && index->valuedouble < (double)n
                 ? (size_t)index->valuedouble
                 : seen;
-        if (!read_vector(cJSON_GetObjectItemCaseSensitive(item, "embedding"),
-                         *ret + at * (size_t)dimensions, (uint32_t)dimensions)) {
+        float *vector = *ret + at * (size_t)dimensions;
+        if (!is_zero(vector, (uint32_t)dimensions)) {
+            return err_set(err, BT_INVALID, "two vectors have the index %zu", at);
+        }
+        if (!read_vector(cJSON_GetObjectItemCaseSensitive(item, "embedding"), vector,
+                         (uint32_t)dimensions)) {
             return err_set(err, BT_INVALID, "data[%zu] is no vector of %d finite numbers", seen,
                            dimensions);
         }

@@ -96,6 +96,7 @@ static enum bt_code forget(struct indexing *x, int64_t id, struct bt_error *err)
     (void)sqlite3_bind_int64(x->forget_file, 1, id);
     code = store_do(&x->store, x->forget_words, err);
     code = code == BT_OK ? store_do(&x->store, x->forget_chunks, err) : code;
+    x->chunks -= code == BT_OK ? (uint64_t)sqlite3_changes(x->store.sql) : 0;
     return code == BT_OK ? store_do(&x->store, x->forget_file, err) : code;
 }
 
@@ -395,9 +396,9 @@ static enum bt_code index_all(struct indexing *x, const struct rag_files *files,
     int64_t n = 0;
     enum bt_code code = prepare(x, err);
 
-    code = code == BT_OK ? remove_gone(x, files, err) : code;
     code = code == BT_OK ? store_number(&x->store, "SELECT count(*) FROM chunks", &n, err) : code;
     x->chunks = (uint64_t)n;
+    code = code == BT_OK ? remove_gone(x, files, err) : code;
     for (size_t i = 0; i < files->n && code == BT_OK; i++) {
         if (bt_step_cancelled(x->step)) {
             return err_set(err, BT_CANCELLED,
