@@ -2,6 +2,7 @@
  * become. Servers are scripts of the shell: see mcp_stdio. */
 #include <dirent.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,7 +105,7 @@ static void a_call_that_is_not_answered_is_cancelled(void **state)
     mcp_says(reply, "'class':'CANCELLED'");
     began = clock_mono_ms();
     while (strstr(mcp_heard(), "\"requestId\":3") == NULL && clock_mono_ms() - began < 20000) {
-        (void)usleep(1000);
+        (void)sched_yield();
     }
     heard("{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':2}}\n");
     heard("'params':{'requestId':3}}\n");
@@ -226,7 +227,7 @@ static void a_server_is_ended_with_what_it_started(void **state)
         mcp_drop();
         assert_true(clock_mono_ms() - began < 20000);
         while (there(pid)) { /* init takes it */
-            (void)usleep(1000);
+            (void)sched_yield();
             assert_true(clock_mono_ms() - began < 20000);
         }
     }

@@ -1,4 +1,4 @@
-/* Passages for a question: words, meaning, their order, and what an answer says. */
+/* Passages for a question: words, meaning, their order, and what an answer has. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
