@@ -191,7 +191,7 @@ static void put_plan(const cJSON *r, size_t cut, struct buf *out)
         }
     }
     if (get(r, "steps") != NULL && n < all) {
-        buf_printf(out, "    … %d more steps\n", all - n);
+        buf_printf(out, "    … %d more step%s\n", all - n, all - n == 1 ? "" : "s");
     }
 }
 
