@@ -306,7 +306,7 @@ class Mutant:
                 skip = True
             elif w not in ("-MD", "-Werror"):
                 clean.append(w)
-        clean += ["-w", "-I", os.path.dirname(os.path.join(ROOT, self.m["file"])), *extra, "-c", path, "-o", out]
+        clean += ["-w", "-iquote", os.path.dirname(os.path.join(ROOT, self.m["file"])), *extra, "-c", path, "-o", out]
         return ends(clean, cwd=self.build.path)[0]
 
     def compile(self):
