@@ -77,7 +77,6 @@ class Copies(Nats):
             self.assertEqual(code, 0, said)
             self.check(d, server)
 
-
     def test_status_is_one_line(self):
         d, _, b = self.pair(start=False)
         code, _, said = b.run("--status")
@@ -100,6 +99,9 @@ class Copies(Nats):
         d.wait_plan(gone)
         numbers = [e["seq"] for e in d.events(gone)]
         d.cli("delete", gone)
+        code, _, said = b.run("--once")  # nothing is behind them yet
+        self.assertEqual(code, 0, said)
+        self.assertIn("bridge.deleted", said)
         self.work(d)
         code, _, said = b.run("--once")
         self.assertEqual(code, 0, said)
