@@ -15,18 +15,16 @@
  * A line of more than 160 bytes that was there before is told by its beginning.
  */
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <cjson/cJSON.h>
 
 #include "agents/llm/llm_agent.h"
 #include "agents/llm/model/answer_parser.h"
 #include "protocol/wire/doc.h"
+#include "tests/support/golden.h"
 #include "tests/unit/agents/steps.h"
 
-enum { FILE_MAX = 4 * 1024 * 1024, ANSWERS_MAX = 8, LONG_LINE = 160, BEGINNING = 60, PIECE = 7 };
+enum { FILE_MAX = GOLDEN_MAX, ANSWERS_MAX = 8, LONG_LINE = 160, BEGINNING = 60, PIECE = 7 };
 
 struct answer {
     char *text; /* NULL: it fails */
@@ -285,18 +283,6 @@ static void obey(char *line)
     }
 }
 
-static char *read_file(const char *path)
-{
-    FILE *f = fopen(path, "re");
-    char *text = calloc(1, FILE_MAX + 1);
-
-    assert_non_null(f);
-    assert_non_null(text);
-    assert_true(fread(text, 1, FILE_MAX, f) < FILE_MAX);
-    assert_int_equal(fclose(f), 0);
-    return text;
-}
-
 static void replay(const char *text)
 {
     char *copy = strdup(text);
@@ -321,19 +307,6 @@ static void replay(const char *text)
     free(copy);
 }
 
-static void expect_same(const char *path, const char *was, const char *is)
-{
-    size_t at = 0;
-
-    for (size_t i = 0; was[i] != 0 && was[i] == is[i]; i++) {
-        at = was[i] == '\n' ? i + 1 : at;
-    }
-    if (strcmp(was, is) != 0) {
-        fail_msg("%s: kept:\n%.*s\nnow:\n%.*s", path, (int)strcspn(was + at, "\n"), was + at,
-                 (int)strcspn(is + at, "\n"), is + at);
-    }
-}
-
 static void each_rule_holds(void **state)
 {
     DIR *dir = opendir(ASKED);
@@ -348,18 +321,11 @@ static void each_rule_holds(void **state)
             continue;
         }
         (void)snprintf(path, sizeof path, "%s/%s", ASKED, e->d_name);
-        text = read_file(path);
+        text = golden_read(path);
         buf_init(&out, FILE_MAX);
         replay(text);
         files++;
-        if (getenv("BATON_WRITE") != NULL) {
-            FILE *f = fopen(path, "we");
-            assert_non_null(f);
-            assert_true(fputs(buf_cstr(&out), f) >= 0);
-            assert_int_equal(fclose(f), 0);
-        } else {
-            expect_same(path, text, buf_cstr(&out));
-        }
+        golden_keep(path, text, buf_cstr(&out));
         buf_done(&out);
         free(text);
     }

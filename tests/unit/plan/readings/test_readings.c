@@ -28,9 +28,10 @@
 #include "supervisor/plan/pack.h"
 #include "supervisor/plan/reader_internal.h"
 #include "supervisor/plan/recipe.h"
+#include "tests/support/golden.h"
 #include "tests/unit/plan/revise.h"
 
-enum { FILE_MAX = 4 * 1024 * 1024 };
+enum { FILE_MAX = GOLDEN_MAX };
 
 struct rules {
     struct bench *b;
@@ -398,21 +399,6 @@ static void end_rule(struct rules *r)
     }
 }
 
-static char *read_file(const char *path)
-{
-    FILE *f = fopen(path, "r");
-    char *text = calloc(1, FILE_MAX + 1);
-
-    assert_non_null(text);
-    if (f == NULL) {
-        fail_msg("%s cannot be opened", path);
-        return text;
-    }
-    assert_true(fread(text, 1, FILE_MAX, f) < FILE_MAX);
-    assert_int_equal(fclose(f), 0);
-    return text;
-}
-
 /* The file as it would be written now. */
 static void replay(struct rules *r, const char *text)
 {
@@ -438,22 +424,8 @@ static void replay(struct rules *r, const char *text)
     free(copy);
 }
 
-static void expect_same(const char *path, const char *was, const char *is)
-{
-    size_t at = 0;
-
-    for (size_t i = 0; was[i] != 0 && was[i] == is[i]; i++) {
-        at = was[i] == '\n' ? i + 1 : at;
-    }
-    if (strcmp(was, is) != 0) {
-        fail_msg("%s: kept:\n%.*s\nnow:\n%.*s", path, (int)strcspn(was + at, "\n"), was + at,
-                 (int)strcspn(is + at, "\n"), is + at);
-    }
-}
-
 static void each_rule_holds(void **state)
 {
-    const bool writes = getenv("BATON_WRITE") != NULL;
     DIR *dir = opendir(READINGS);
     uint32_t files = 0;
 
@@ -467,18 +439,11 @@ static void each_rule_holds(void **state)
             continue;
         }
         (void)snprintf(path, sizeof path, "%s/%s", READINGS, e->d_name);
-        text = read_file(path);
+        text = golden_read(path);
         buf_init(&r.out, FILE_MAX);
         replay(&r, text);
         files++;
-        if (writes) {
-            FILE *f = fopen(path, "w");
-            assert_non_null(f);
-            assert_true(fputs(buf_cstr(&r.out), f) >= 0);
-            assert_int_equal(fclose(f), 0);
-        } else {
-            expect_same(path, text, buf_cstr(&r.out));
-        }
+        golden_keep(path, text, buf_cstr(&r.out));
         buf_done(&r.out);
         free(text);
     }
