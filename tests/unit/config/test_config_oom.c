@@ -57,12 +57,27 @@ static void every_failing_allocation_is_reported(void **state)
 {
     struct home *h = *state;
     struct config_flag flag = {"log.level", "debug"};
+    char recipe[128];
     long i;
 
+    (void)snprintf(recipe, sizeof recipe, "%s/baton/r.yaml", h->dir);
+
     write_text(h->system, "planner: agent\n");
-    write_text(h->user, "policy: {maxRetries: 1}\nagents:\n  - {agentId: a, command: "
-                        "['${BATON_BIN}/x'], env: ['A=1'],"
-                        " settings: {n: [1]}}\n");
+    write_text(recipe, "name: r\nsteps: [{agentId: a, task: Look at what is there}]\n");
+    write_text(h->user,
+               "policy: {maxRetries: 1}\n"
+               "listen: {control: 'tcp://127.0.0.1:auto', lanes: '7200-7210'}\n"
+               "gateway: {listen: '127.0.0.1:7180'}\n"
+               "keys: [{key: k, max: 2, rate: {n: 1, perMs: 10}}]\n"
+               "groups: [{name: g, strategy: one_for_all}]\n"
+               "agents:\n"
+               "  - {agentId: a, command: ['${BATON_BIN}/x'], env: ['A=1'], settings: {n: [1]},"
+               " group: g, user: root, network: none, limits: {processes: 7}}\n"
+               "schedules:\n"
+               "  - {name: s, cron: '0 9 * * *', recipe: '${CONFIG_DIR}/r.yaml'}\n"
+               "  - {name: t, everyMs: 60000, plan: {steps: []}}\n"
+               "llm:\n  providers:\n    - {api: openai, model: m, baseUrl: "
+               "'http://127.0.0.1:1/v1', keyEnv: NO_SUCH_KEY}\n");
     h->request.flags = &flag;
     h->request.n_flags = 1;
     for (i = 0; i < 20000; i += i < 200 ? 1 : 7) {
@@ -75,8 +90,11 @@ static void every_failing_allocation_is_reported(void **state)
         ended = !one_failed; /* also when there were exactly i */
         countdown = -1;
         if (ended) {
-            assert_int_equal(code, BT_OK);
-            assert_int_equal(h->config->n_agents, 1);
+            if (code != BT_OK) {
+                fail_msg("%s", h->err.msg);
+            }
+            assert_int_equal(h->config->n_agents, 2);
+            assert_int_equal(h->config->n_schedules, 2);
             break;
         }
         if (code != BT_NOMEM) {

@@ -135,6 +135,45 @@ static void bad_yaml_is_told_at_its_place(void **state)
     expect_problems(h, "DIR/baton/baton.yaml:1:1: expected an object, got an array\n");
 }
 
+static void what_is_wrong_with_a_schedule_is_told(void **state)
+{
+    static const char *const rows[][2] = {
+        {"recipe: x.yaml",
+         "DIR/baton/baton.yaml:1:39: schedules.0.recipe: expected the absolute path of a file; "
+         "${CONFIG_DIR} is the directory of this one\n"},
+        {"recipe: '${NOWHERE}/x'",
+         "DIR/baton/baton.yaml:1:39: schedules.0.recipe: only ${BATON_BIN}, the directory of the "
+         "running program, and ${CONFIG_DIR}, that of this file, are replaced here\n"},
+        {"recipe: '${CONFIG_DIR}/none.yaml'", "DIR/baton/none.yaml: there is no such file\n"},
+        {"recipe: '${CONFIG_DIR}/bad.yaml'",
+         "DIR/baton/bad.yaml:1:1: a tab cannot indent in YAML; use spaces\n"},
+        {"recipe: /x, plan: {}",
+         "DIR/baton/baton.yaml:1:39: schedules.0.recipe: expected either it or plan\n"},
+        {"plan: {}, inputs: 7",
+         "DIR/baton/baton.yaml:1:49: schedules.0.inputs: expected an object, got 7\n"},
+    };
+    struct home *h = *state;
+    char bad[128];
+
+    (void)snprintf(bad, sizeof bad, "%s/baton/bad.yaml", h->dir);
+    write_text(bad, "\tname: r\n");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[200];
+        (void)snprintf(text, sizeof text, "schedules: [{name: a, cron: '@daily', %s}]\n",
+                       rows[i][0]);
+        write_text(h->user, text);
+        expect_problems(h, rows[i][1]);
+    }
+    write_text(h->user, "schedules: [{name: a, cron: '0 9 *', plan: {}}]\n");
+    expect_problems(
+        h, "DIR/baton/baton.yaml:1:23: schedules.0.cron: '0 9 *' has 3 fields: expected five "
+           "(minute, hour, day of the month, month, day of the week), such as '0 3 * * *'\n");
+    write_text(h->user,
+               "schedules: [{name: a, cron: '@daily', plan: {}}, {name: b, cron: '@daily', "
+               "plan: {}}, {name: a, cron: '@daily', plan: {}}]\n");
+    expect_problems(h, "DIR/baton/baton.yaml:1:88: schedules.2.name: stands here twice\n");
+}
+
 static void yes_is_text_and_no_number_from_the_environment_is_guessed(void **state)
 {
     struct home *h = *state;
@@ -485,6 +524,7 @@ int main(void)
         TEST(a_cap_of_the_protocol_is_the_most),
         TEST(keys_and_rates_are_bounded_and_stand_once),
         TEST(bad_yaml_is_told_at_its_place),
+        TEST(what_is_wrong_with_a_schedule_is_told),
         TEST(yes_is_text_and_no_number_from_the_environment_is_guessed),
         TEST(listeners_stay_on_this_machine),
         TEST(the_gateway_needs_tls_beyond_this_machine),
