@@ -245,6 +245,55 @@ static void a_tree_that_is_not_json_is_no_schema(void **state)
     cJSON_Delete(one);
 }
 
+static enum bt_code exact(const char *schema, struct bt_error *err)
+{
+    struct schema *s = NULL;
+    cJSON *tree = tree_of(schema);
+    const enum bt_code code = schema_compile_exact(tree, &s, err);
+
+    schema_free(s);
+    cJSON_Delete(tree);
+    return code;
+}
+
+static void an_exact_schema_has_no_name_that_means_nothing(void **state)
+{
+    static const char *const known[] = {
+        "{'$schema':'x','$comment':'c','title':'t','description':'d','default':1,'examples':[1]}",
+        "{'contentMediaType':'a/b','contentEncoding':'base64','readOnly':true,'writeOnly':true}",
+        "{'deprecated':true,'format':'date','then':{},'else':{},'x-mine':1}",
+        "{'$id':'http://x/y','type':'object','properties':{'tpye':{}},'required':['tpye']}"};
+    struct bt_error err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        assert_int_equal(exact(known[i], &err), BT_OK);
+    }
+    assert_int_equal(exact("{'tpye':'object'}", &err), BT_INVALID);
+    assert_string_equal(err.msg, "#/tpye: is no keyword of JSON Schema; did you mean `type`?");
+    assert_int_equal(exact("{'items':{'zzzzzz':1}}", &err), BT_INVALID);
+    assert_string_equal(err.msg, "#/items/zzzzzz: is no keyword of JSON Schema");
+    assert_int_equal(outcome_of("{'tpye':'object'}", "1").code, BT_OK);
+}
+
+static void what_is_of_a_later_draft_or_of_another_place_is_refused(void **state)
+{
+    static const char *const later[] = {"prefixItems",      "minContains",           "maxContains",
+                                        "unevaluatedItems", "unevaluatedProperties", "$dynamicRef"};
+    (void)state;
+    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
+        char schema[80];
+        struct outcome o;
+        (void)snprintf(schema, sizeof schema, "{'%s':1}", later[i]);
+        o = outcome_of(schema, "1");
+        if (o.code != BT_INVALID || o.compiled || strstr(o.err.msg, "a later draft") == NULL) {
+            fail_msg("%s: %s", later[i], o.err.msg);
+        }
+    }
+    expect_said("{'$id':7}", "1", "#/$id: expected a string");
+    expect_said("{'uniqueItems':1}", "1", "#/uniqueItems: expected true or false");
+}
+
 static void annotations_are_ignored(void **state)
 {
     (void)state;
@@ -280,6 +329,8 @@ int main(void)
         cmocka_unit_test(references_outside_are_refused),
         cmocka_unit_test(a_pointer_is_read_by_its_escapes),
         cmocka_unit_test(a_tree_that_is_not_json_is_no_schema),
+        cmocka_unit_test(an_exact_schema_has_no_name_that_means_nothing),
+        cmocka_unit_test(what_is_of_a_later_draft_or_of_another_place_is_refused),
         cmocka_unit_test(annotations_are_ignored),
         cmocka_unit_test(patterns_are_those_of_ecma),
     };
