@@ -70,13 +70,31 @@ void world_open(const char *yaml)
     }
 }
 
-void world_close(void)
+static void drop_roster(void)
 {
-    house_close(world.h);
     for (uint32_t i = 0; i < world.roster->n; i++) {
         free(world.roster->agents[i]);
     }
     free(world.roster);
+}
+
+void world_again(const struct rig_child *living)
+{
+    struct bt_error err;
+
+    spawn_abandon(rig.s);
+    (void)close(rig.conn);
+    drop_roster();
+    rig_begin(NULL, living, 1);
+    assert_int_equal(roster_new(world.h->engine, rig.s, world.config, &world.roster, &err), BT_OK);
+    world.processes.spawn = rig.s;
+    world.processes.roster = world.reload.roster = world.roster;
+}
+
+void world_close(void)
+{
+    house_close(world.h);
+    drop_roster();
     if (world.reload.live != world.config) {
         config_free((struct config *)(uintptr_t)world.reload.live);
     }

@@ -25,6 +25,8 @@ void world_open(const char *yaml);
 /* The same, but its processes are not started yet. */
 void world_open_only(const char *yaml);
 void world_close(void);
+/* A new daemon finds this process of the one before; its processes are not started yet. */
+void world_again(const struct rig_child *living);
 void world_write(const char *yaml);
 /* A cycle of the daemon: reports of the spawner, and what is due of processes. */
 void world_cycle(void);

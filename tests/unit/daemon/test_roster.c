@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "supervisor/audit/audit.h"
+#include "supervisor/auth/sessions.h"
 #include "tests/unit/daemon/roster_rig.h"
 
 enum { SECOND = 1000, EXIT_3 = 3 << 8 };
@@ -395,6 +397,113 @@ static void the_hooks_tell_of_processes_and_end_them(void **state)
     assert_int_equal(spawn_deadline(rig.s), world.h->now + HOUSE_LEASE_MS + 2000);
 }
 
+/* ---- credentials, and processes of the daemon before ---- */
+
+static const char *handed(const char *name)
+{
+    const size_t n = strlen(name);
+
+    for (char *const *at = rig.got.handover; *at != NULL; at++) {
+        if (strncmp(*at, name, n) == 0 && (*at)[n] == '=') {
+            return *at + n + 1;
+        }
+    }
+    return NULL;
+}
+
+/* What it proves itself with is handed to it alone, and holds as long as it lives. */
+static void a_process_has_a_credential_while_it_lives(void **state)
+{
+    const struct session_time time = {0, 1700000000000};
+    struct sessions *sessions;
+    struct auth_store *store;
+    struct audit *audit;
+    struct bt_error err;
+    char id[80];
+
+    (void)state;
+    world_open(ONE);
+    assert_int_equal(sessions_new(&sessions, &err), BT_OK);
+    assert_int_equal(audit_open(rig.dir, time.wall, &audit, &err), BT_OK);
+    assert_int_equal(auth_store_new(rig.dir, sessions, audit, time, &store, &err), BT_OK);
+    world_started("calc#1", a);
+    (void)snprintf(id, sizeof id, "process:%s", a);
+    assert_string_equal(handed("credential"), id);
+    assert_int_equal(strlen(handed("key")), 64);
+    processes_credentials(&world.processes, store);
+    const struct identity *who = sessions_identity(sessions, str_from(id), time.wall);
+    assert_non_null(who);
+    assert_int_equal(who->role, ROLE_AGENT);
+    assert_int_equal(who->agents_n, 1);
+    assert_string_equal(who->agents[0], "calc");
+    world_registers("calc#1", 11, a);
+    processes_credentials(&world.processes, store);
+    assert_non_null(sessions_identity(sessions, str_from(id), time.wall));
+    world_exit(a, 11, EXIT_3);
+    processes_credentials(&world.processes, store);
+    assert_null(sessions_identity(sessions, str_from(id), time.wall));
+    auth_store_free(store);
+    sessions_free(sessions);
+    audit_close(audit);
+}
+
+static void a_process_of_the_daemon_before_goes_on(void **state)
+{
+    static const char instance[] = "0190F3C2-7A1B-7C3D-9E4F-0000000000AA";
+    struct rig_child living = {instance, "calc#1", 77, 0};
+    struct process_view v;
+    struct bt_error err;
+
+    (void)state;
+    world_open(ONE);
+    world_started("calc#1", a);
+    living.hash = rig.got.hash;
+    world_again(&living);
+    (void)house_join_instance(world.h, "calc", instance, 1); /* it registers by itself */
+    assert_int_equal(processes_start(&world.processes, &err), BT_OK);
+    world_cycle();
+    assert_string_equal(world_processes("calc"), "calc#1 starting; ");
+    rig_no_order();
+    processes_adopted(&world.processes);
+    world_cycle();
+    assert_string_equal(world_processes("calc"), "calc#1 up; ");
+    assert_true(roster_view(world.roster, STR_LIT("calc"), 0, &v));
+    assert_int_equal(v.pid, 77);
+}
+
+/* ---- agents that must not be started ---- */
+
+static void an_agent_that_is_held_back_fails_at_once_with_the_reason(void **state)
+{
+    struct process_hooks hooks;
+    struct agent_process about;
+    struct config_agent *agent;
+    struct bt_error err;
+    const char *id;
+
+    (void)state;
+    world_open_only(TWO);
+    agent = (struct config_agent *)(uintptr_t)&world.config->agents[0];
+    agent->held_back = "its key is missing";
+    engine_begin(world.h->engine, world.h->now, world.h->wall);
+    processes_hold_back(&world.processes);
+    assert_int_equal(engine_end(world.h->engine, &err), BT_OK);
+    assert_int_equal(processes_start(&world.processes, &err), BT_OK);
+    world_started("other#1", a);
+    rig_no_order();
+    id = house_submit(world.h, "'plan':{'goal':'g','steps':[{'stepId':'a','agentId':'calc','skill':"
+                               "'do','task':'t','maxRetries':0}]}");
+    house_wait(world.h, 2 * SECOND);
+    house_has(world.h, house_ok(world.h, "plan.get", "'planId':'%s'", id), "steps.0.error",
+              "it was not started: its key is missing; correct it, then start the daemon again");
+    hooks = processes_hooks(&world.processes);
+    assert_true(hooks.about(hooks.of, STR_LIT("calc"), &about));
+    assert_string_equal(about.why, "not started: its key is missing");
+    assert_string_equal(about.log, "");
+    assert_int_equal(world_order(PROCESS_START, "calc", "", false, &err), BT_CONFLICT);
+    assert_non_null(strstr(err.msg, "agent 'calc' is not started: its key is missing; correct it"));
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, tear_down)
 
 int main(void)
@@ -413,6 +522,9 @@ int main(void)
         TEST(an_order_that_cannot_be_carried_out_says_why),
         TEST(one_more_runs_when_steps_wait_and_one_less_when_none_do),
         TEST(the_hooks_tell_of_processes_and_end_them),
+        TEST(a_process_has_a_credential_while_it_lives),
+        TEST(a_process_of_the_daemon_before_goes_on),
+        TEST(an_agent_that_is_held_back_fails_at_once_with_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
