@@ -18,7 +18,7 @@ static const struct config_agent agents[] = {
     {.agent_id = "calc",
      .command = command,
      .env = env,
-     .cwd = "/work",
+     .cwd = "/srv",
      .instances = {.min = 1, .max = 2},
      .capacity = 3,
      .start_ms = 11,
@@ -111,7 +111,7 @@ static void a_process_has_what_its_agent_says(void **state)
     assert_ptr_equal(a.env, env);
     assert_string_equal(a.settings, "{}");
     assert_int_equal(a.capacity, 3);
-    assert_string_equal(a.cwd, "/work");
+    assert_string_equal(a.cwd, "/srv");
     assert_ptr_equal(a.handover, handover);
     assert_ptr_equal(a.apart, apart);
     assert_string_equal(a.group, "g");

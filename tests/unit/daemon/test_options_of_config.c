@@ -27,8 +27,12 @@ static int parse(struct arguments *a, const char *line, char *ret_said, size_t c
     size_t n;
 
     (void)snprintf(words, sizeof words, "%s", line);
-    for (char *at = strtok(words, " "); at != NULL; at = strtok(NULL, " ")) {
+    for (char *at = words; *at != 0;) {
+        const size_t len = strcspn(at, " ");
+        const bool last = at[len] == 0;
         argv[argc++] = at;
+        at[len] = 0;
+        at += last ? len : len + 1;
     }
     *a = (struct arguments){.ready_fd = -1};
     assert_non_null(said);

@@ -19,7 +19,7 @@
 
 enum { NOW = 1000000, STEPS_MAX = 16, TRACE = 4096 };
 
-/* What the server says at each look; the last one stays. */
+/* The answer of the server at each look; the last one stays. */
 struct step {
     enum bt_code code; /* of the look */
     struct journal_owner is;

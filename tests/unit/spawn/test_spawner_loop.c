@@ -3,6 +3,7 @@
 #include "tests/support/cmocka.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,7 +211,7 @@ static void while_a_process_lives_its_log_is_looked_at_each_second(void **state)
     buf_done(&out);
     receives(fd, PACKET_STARTED);
     while (shared->n < 5) { /* waits that nothing ends */
-        (void)usleep(1000);
+        (void)sched_yield();
     }
     assert_int_equal(send(fd, "\x01", 1, MSG_NOSIGNAL), 1);
     (void)status_of(pid);
