@@ -9,6 +9,7 @@
 #include "supervisor/roster_internal.h"
 
 struct agents_world world;
+uint32_t world_shards;
 
 void world_write(const char *yaml)
 {
@@ -28,7 +29,7 @@ void world_open_only(const char *yaml)
 
     world = (struct agents_world){.h = NULL};
     assert_int_equal(rig_open(NULL), 0);
-    rig_begin(NULL, NULL, 0);
+    rig_begin(&(struct spawn_options){.shards = world_shards}, NULL, 0);
     (void)snprintf(world.file, sizeof world.file, "%s/baton.yaml", rig.dir);
     world_write(yaml);
     world.request = (struct config_request){.state_dir = rig.dir,
@@ -39,9 +40,11 @@ void world_open_only(const char *yaml)
         fail_msg("%s", err.msg);
     }
     opt.state_dir = rig.dir;
+    opt.shards = world_shards;
+    opt.shard = world_shards > 0 ? 1 : 0;
     world.h = house_open_with(&opt);
     assert_int_equal(roster_new(world.h->engine, rig.s, world.config, &world.roster, &err), BT_OK);
-    keeper_init(&world.keeper, NULL);
+    keeper_init(&world.keeper, world_shards > 0 ? rig.dir : NULL);
     world.processes = (struct processes){
         .engine = world.h->engine, .spawn = rig.s, .roster = world.roster, .keeper = &world.keeper};
     assert_int_equal(processes_open(&world.processes, &err), BT_OK);

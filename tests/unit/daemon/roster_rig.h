@@ -19,6 +19,8 @@ struct agents_world {
     char file[128];
 };
 extern struct agents_world world;
+/* Of a node with so many shards, of which the world is the second; 0 = there is one. */
+extern uint32_t world_shards;
 
 /* A daemon with this configuration (YAML), whose processes are started. */
 void world_open(const char *yaml);

@@ -20,6 +20,7 @@ static int tear_down(void **state)
 {
     (void)state;
     world_close();
+    world_shards = 0;
     return 0;
 }
 
@@ -471,6 +472,38 @@ static void a_process_of_the_daemon_before_goes_on(void **state)
     assert_int_equal(v.pid, 77);
 }
 
+/* ---- a node with several shards ---- */
+
+/* Where the others listen is known by the configuration, or by the ports that they had; one that
+ * may listen anywhere is not known. */
+static void starts_shut_out(const char *control)
+{
+    static const char *const user[] = {"user=7:8", NULL}; /* who cannot read where they listen */
+    struct bt_error err;
+    char yaml[256];
+
+    world_shards = 3;
+    (void)snprintf(yaml, sizeof yaml, "listen: {control: '%s'}\n" ONE, control);
+    world_open_only(yaml);
+    ((struct config_agent *)(uintptr_t)&world.config->agents[0])->apart = user;
+    assert_int_equal(processes_start(&world.processes, &err), BT_OK);
+    world_started("calc#1", a);
+    assert_string_equal(handed("control"), engine_control_url(world.h->engine));
+    assert_string_equal(handed("control:1"), engine_control_url(world.h->engine));
+}
+
+static void an_agent_of_a_node_is_told_where_all_of_its_shards_listen(void **state)
+{
+    (void)state;
+    starts_shut_out("tcp://127.0.0.1:7000");
+    assert_string_equal(handed("control:0"), "tcp://127.0.0.1:7000");
+    assert_string_equal(handed("control:2"), "tcp://127.0.0.1:7002");
+    world_close();
+    starts_shut_out("tcp://127.0.0.1:0");
+    assert_null(handed("control:0"));
+    assert_null(handed("control:2"));
+}
+
 /* ---- agents that must not be started ---- */
 
 static void an_agent_that_is_held_back_fails_at_once_with_the_reason(void **state)
@@ -524,6 +557,7 @@ int main(void)
         TEST(the_hooks_tell_of_processes_and_end_them),
         TEST(a_process_has_a_credential_while_it_lives),
         TEST(a_process_of_the_daemon_before_goes_on),
+        TEST(an_agent_of_a_node_is_told_where_all_of_its_shards_listen),
         TEST(an_agent_that_is_held_back_fails_at_once_with_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
