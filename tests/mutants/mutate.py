@@ -87,7 +87,7 @@ ROOMS = {
     "access": ("supervisor/auth/*.c", ["unit/auth", r"unit\.test_api_(auth|later|quotas|roles|processes)$", r"unit\.test_keeper$"],
                r"e2e\.(auth|keys|roles|quotas|certs)$"),
     "certs": ("supervisor/certs/*.c", ["unit/certs", r"e2e\.certs$"], r"e2e\.(remote|fleet)$"),
-    "daemon": ("supervisor/*.c", ["unit/daemon", r"e2e\.(processes|who_left|late|schedules_declared)$"],
+    "daemon": ("supervisor/*.c", ["unit/daemon", r"e2e\.(batond|processes|who_left|late)$"],
                r"edge\.test_(client|spawn_daemon)$|e2e\.(cli|ends|faults|given_up|apart|supervision|keys|fleet|fleet_rides|auth|storage)$"),
     "node": ("supervisor/node/*.c", [r"unit\.test_(balance|node_map)$", r"e2e\.(fleet|fleet_grows|shards)$"], r"e2e\.(fleet_.*|shard.*)$"),
     "postgres": ("supervisor/journal/postgres/*.c", [r"postgres\.", r"edge\.postgres_.*"], r"e2e\.(fleet|fleet_.*|shards)$"),
