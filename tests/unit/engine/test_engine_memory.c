@@ -59,6 +59,10 @@ void __wrap_free(void *at)
 
 static void an_engine_without_memory_is_none_and_keeps_nothing(void **state)
 {
+    static const struct engine_rule rules[] = {
+        {.name = "calc", .n = 5, .per_ms = 1000},
+        {.name = "other", .n = 1, .per_ms = 1000},
+        {.name = "key", .of_key = true, .max = 1, .n = 2, .per_ms = 1000}};
     const struct engine_options opt = {.state_dir = "/nowhere",
                                        .control_url = "tcp://127.0.0.1:0",
                                        .events_url = "tcp://127.0.0.1:0",
@@ -69,7 +73,9 @@ static void an_engine_without_memory_is_none_and_keeps_nothing(void **state)
                                        .plans_max = 8,
                                        .agents_max = 8,
                                        .instances_max = 8,
-                                       .result_max = LIMIT_RESULT_BYTES};
+                                       .result_max = LIMIT_RESULT_BYTES,
+                                       .rules = rules,
+                                       .n_rules = 3};
     struct journal *journal;
     struct link *link;
     struct bt_error err;
