@@ -269,6 +269,27 @@ static void jitter_is_of_the_seed_and_within_its_share(void **state)
     assert_true(policy_backoff(100, 5000, 9, 250, 7, 1) != policy_backoff(100, 5000, 9, 250, 8, 1));
 }
 
+/* The last one that was not told to end yet is the first: the group wakes for it. */
+static void a_stop_has_a_deadline_while_one_waits_for_its_turn(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    rig_init(&r, GROUP_ONE_FOR_ALL, permanent, 2);
+    rig_settle(&r);
+    group_stop(&r.group, r.now + 2000);
+    assert_true(group_deadline(&r.group, r.members, r.n) == r.now + 2000);
+    (void)rig_orders(&r);
+    assert_string_equal(rig_trace(&r), "+a +b -b ");
+    assert_true(group_deadline(&r.group, r.members, r.n) == r.now + 2000); /* a waits */
+    rig_end(&r, 1, true);
+    (void)rig_orders(&r);
+    assert_string_equal(rig_trace(&r), "-a ");
+    assert_true(group_deadline(&r.group, r.members, r.n) == MSEC_NEVER); /* all are told */
+    rig_end(&r, 0, true);
+    assert_true(group_deadline(&r.group, r.members, r.n) == MSEC_NEVER);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +307,7 @@ int main(void)
         cmocka_unit_test(all_stop_last_first_and_at_once_when_time_is_over),
         cmocka_unit_test(an_adopted_member_is_waited_for),
         cmocka_unit_test(jitter_is_of_the_seed_and_within_its_share),
+        cmocka_unit_test(a_stop_has_a_deadline_while_one_waits_for_its_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
