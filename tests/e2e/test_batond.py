@@ -57,6 +57,18 @@ class Start(BatonTest):
         d.process.send_signal(signal.SIGINT)
         self.assertEqual(d.process.wait(10), 0)
 
+    def test_a_drain_that_is_asked_for_is_one_stop(self):
+        d = self.daemon(config="policy: {shutdownGraceMs: 60000}\nagents:\n" + EXEC)
+        d.submit({"steps": [wait_step("x", "2")]})
+        until(lambda: d.executions() == ["x"], 10, "the step runs")
+        d.ask("supervisor.drain", graceMs=30000)
+        d.ask("supervisor.drain", graceMs=30000)
+        d.process.send_signal(signal.SIGHUP)  # it is no second signal
+        self.assertEqual(d.process.wait(20), 0)
+        self.assertEqual(d.log().count("supervisor.stopping reason=\"supervisor.drain\" grace_ms=30000"), 1, d.log())
+        d.start(agents=False)
+        self.assertEqual([e["reason"] for e in d.events() if e["type"] == "supervisor_stopping"], ["supervisor.drain"])
+
     def test_hup_reads_the_configuration_again(self):
         d = self.daemon(config="policy: {maxRetries: 2}\n", agents=False)
         d.config.write_text(d.config.read_text().replace("maxRetries: 2", "maxRetries: 3") + "limits: {maxOpenPlans: 7}\n")
