@@ -22,14 +22,17 @@ static void must(bool ok, const char *what)
 }
 
 /* {v, id, ...fields, bytes} */
-static void write_answer(const char *fields, struct doc request, struct str bytes, bool other_id,
-                         struct buf *out)
+static void write_answer(const struct fake *f, const char *fields, struct doc request,
+                         struct str bytes, struct buf *out)
 {
     char json[FAKE_ROOM + 64];
     struct buf doc;
+    struct buf another;
     struct doc_cursor c;
     struct doc_head head;
 
+    buf_init(&another, 64);
+    doc_put_cstr(&another, "another");
     (void)snprintf(json, sizeof json, "{%s}", fields);
     for (char *at = json; (at = strchr(at, '\'')) != NULL;) {
         *at = '"';
@@ -38,14 +41,12 @@ static void write_answer(const char *fields, struct doc request, struct str byte
     must(json_to_doc(str_from(json), NULL, &doc, NULL) == BT_OK, json);
     c = doc_cursor(doc_from_buf(&doc));
     must(doc_next(&c, &head), json);
-    doc_put_map(out, head.n + 2 + (bytes.ptr != NULL ? 1 : 0));
+    doc_put_map(out, head.n + 1 + (f->no_id ? 0 : 1) + (bytes.ptr != NULL ? 1 : 0));
     doc_put_cstr(out, "v");
     doc_put_u64(out, 1);
-    doc_put_cstr(out, "id");
-    if (other_id) {
-        doc_put_cstr(out, "another");
-    } else {
-        doc_put_doc(out, doc_get(request, STR_LIT("id")));
+    if (!f->no_id) {
+        doc_put_cstr(out, "id");
+        doc_put_doc(out, f->other_id ? doc_from_buf(&another) : doc_get(request, STR_LIT("id")));
     }
     for (uint32_t i = 0; i < 2 * head.n; i++) {
         doc_put_doc(out, doc_skip(&c));
@@ -56,6 +57,7 @@ static void write_answer(const char *fields, struct doc request, struct str byte
     }
     must(buf_check(out, NULL) == BT_OK, "an answer is too long");
     buf_done(&doc);
+    buf_done(&another);
 }
 
 static void take_request(struct fake *f, const struct link_event *ev)
@@ -74,7 +76,7 @@ static void take_request(struct fake *f, const struct link_event *ev)
     fields = f->says(f, f->n++, shard, request, &bytes);
     if (fields != NULL) {
         buf_init(&out, 2 * (size_t)LIMIT_CONTROL_BYTES);
-        write_answer(fields, request, bytes, f->other_id, &out);
+        write_answer(f, fields, request, bytes, &out);
         must(link_answer(ev->server, ev->request, out.at, out.len), "a request is answered once");
         buf_done(&out);
     }

@@ -183,6 +183,22 @@ static void an_answer_to_another_request_is_none(void **state)
     stop();
 }
 
+/* Of a daemon that could not read it: the answer is given as it is. */
+static void an_answer_without_an_id_is_given_as_it_is(void **state)
+{
+    struct bt_error err;
+    char *json = NULL;
+
+    (void)state;
+    start(says_ok);
+    fake.no_id = true;
+    assert_int_equal(bt_client_call(client, "plan.get", NULL, &json, &err), BT_OK);
+    assert_string_equal(json,
+                        "{\"v\":1,\"type\":\"plan.get.ok\",\"ok\":true,\"via\":\"plan.get\"}");
+    bt_free(json);
+    stop();
+}
+
 static const char *says_away(struct fake *f, uint32_t n, uint32_t shard, struct doc request,
                              struct str *bytes)
 {
@@ -381,6 +397,7 @@ static int file(void)
     return open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 }
 
+static char fetched_for[64];
 static const char *has_file = HELLO;
 static uint64_t says_len = 5;
 static const char *says_a_part(struct fake *f, uint32_t n, uint32_t shard, struct doc request,
@@ -555,6 +572,99 @@ static void another_checksum_is_tried_once_more_from_the_beginning(void **state)
     stop();
 }
 
+/* What this host cannot read or write is its own trouble. */
+static void a_file_of_this_host_that_fails_is_named(void **state)
+{
+    const struct transfer_file f = {.instance_id = STR_LIT("i"),
+                                    .key = STR_LIT("k"),
+                                    .name = STR_LIT("f"),
+                                    .bytes = 5,
+                                    .sha256 = STR_LIT(HELLO_SUM)};
+    struct bt_error err;
+    struct buf uri;
+    int fd;
+
+    (void)state;
+    start(says_a_part);
+    assert_int_not_equal(bt_client_artifact(client, "file:///x", 5, HELLO_SUM, -1, &err), BT_OK);
+    assert_non_null(strstr(err.msg, "the file for the artifact"));
+    assert_int_equal(fake.n, 0);
+    fd = open(fake.dir, O_RDONLY | O_CLOEXEC);
+    assert_int_not_equal(bt_client_artifact(client, "file:///x", 5, HELLO_SUM, fd, &err), BT_OK);
+    assert_non_null(strstr(err.msg, "reading the file for the artifact"));
+    (void)close(fd);
+    (void)close(file());
+    {
+        char path[96];
+        (void)snprintf(path, sizeof path, "%s/file", fake.dir);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+    }
+    assert_int_not_equal(bt_client_artifact(client, "file:///x", 5, HELLO_SUM, fd, &err), BT_OK);
+    assert_ptr_equal(strstr(err.msg, "on this host"), err.msg);
+    assert_int_equal(fake.n, 1);
+    buf_init(&uri, 64);
+    assert_int_not_equal(transfer_put(client, &f, fd, &uri, &err),
+                         BT_OK); /* it has no five bytes */
+    assert_non_null(strstr(err.msg, "reading the artifact on this host"));
+    assert_int_equal(fake.n, 1);
+    buf_done(&uri);
+    (void)close(fd);
+    stop();
+}
+
+/* An agent that registers again is not known until it has; a client's file that is not found is. */
+static const char *says_not_found(struct fake *f, uint32_t n, uint32_t shard, struct doc request,
+                                  struct str *bytes)
+{
+    return n == 0 ? ERROR("NOT_FOUND", "") : says_a_part(f, n, shard, request, bytes);
+}
+
+static const char *says_fetched(struct fake *f, uint32_t n, uint32_t shard, struct doc request,
+                                struct str *bytes)
+{
+    (void)says_not_found(f, n, shard, request, bytes);
+    if (n == 0) {
+        return ERROR("NOT_FOUND", "");
+    }
+    (void)snprintf(f->room, sizeof f->room,
+                   "'type':'artifact.fetch.ok','ok':true,'len':5,'for':"
+                   "'%.*s %.*s %llu'",
+                   STR_ARG(doc_string(doc_get(request, STR_LIT("instanceId")))),
+                   STR_ARG(doc_string(doc_get(request, STR_LIT("key")))),
+                   (unsigned long long)number(request, "attempt"));
+    (void)snprintf(fetched_for, sizeof fetched_for, "%s", strstr(f->room, "'for':") + 6);
+    return f->room;
+}
+
+static void an_agent_fetches_for_its_step_and_waits_until_it_is_known(void **state)
+{
+    const struct transfer_file f = {.uri = STR_LIT("file:///x"),
+                                    .instance_id = STR_LIT("i"),
+                                    .key = STR_LIT("k"),
+                                    .attempt = 3,
+                                    .bytes = 5,
+                                    .sha256 = STR_LIT(HELLO_SUM)};
+    struct bt_error err;
+    int fd;
+
+    (void)state;
+    start(says_not_found);
+    fd = file();
+    assert_int_equal(bt_client_artifact(client, "file:///x", 5, HELLO_SUM, fd, &err), BT_NOT_FOUND);
+    assert_int_equal(fake.n, 1);
+    (void)close(fd);
+    stop();
+    start(says_fetched);
+    fd = file();
+    assert_int_equal(transfer_get(client, &f, fd, &err), BT_OK);
+    is_in(fd, HELLO);
+    assert_string_equal(fake.log, "0 artifact.fetch; 0 artifact.fetch; 0 artifact.fetch; "
+                                  "0 artifact.fetch; ");
+    assert_string_equal(fetched_for, "'i k 3'");
+    (void)close(fd);
+    stop();
+}
+
 static bool at_once(const void *self)
 {
     (void)self;
@@ -619,6 +729,7 @@ int main(void)
         cmocka_unit_test(a_refusal_brings_its_error_object),
         cmocka_unit_test(an_answer_that_does_not_come_costs_one_call),
         cmocka_unit_test(an_answer_to_another_request_is_none),
+        cmocka_unit_test(an_answer_without_an_id_is_given_as_it_is),
         cmocka_unit_test(a_leader_without_its_server_says_so),
         cmocka_unit_test(a_credential_is_read_before_it_is_used),
         cmocka_unit_test(how_many_shards_is_asked_once_for_a_while),
@@ -632,6 +743,8 @@ int main(void)
         cmocka_unit_test(a_daemon_that_is_busy_is_asked_again_and_one_without_the_file_is_not),
         cmocka_unit_test(a_file_is_sent_in_the_largest_parts_and_from_where_the_daemon_is),
         cmocka_unit_test(another_checksum_is_tried_once_more_from_the_beginning),
+        cmocka_unit_test(a_file_of_this_host_that_fails_is_named),
+        cmocka_unit_test(an_agent_fetches_for_its_step_and_waits_until_it_is_known),
         cmocka_unit_test(a_transfer_that_is_stopped_asks_nothing_more),
         cmocka_unit_test(to_another_host_everything_is_needed),
     };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "baton/client.h"
+#include "protocol/base/shard.h"
 #include "protocol/base/uuid.h"
 #include "protocol/limits.h"
 #include "tests/edge/client/fake.h"
@@ -475,6 +476,49 @@ static void so_many_plans_are_one_request_and_more_are_two(void **state)
     stop();
 }
 
+/* Of a fleet: the plans of each shard together, by their keys. */
+static const char *takes_all_of_a_shard(struct fake *f, uint32_t n, uint32_t shard,
+                                        struct doc request, struct str *bytes)
+{
+    if (str_is(doc_string(doc_get(request, STR_LIT("type"))), "fleet.map")) {
+        (void)snprintf(f->room, sizeof f->room,
+                       "'type':'fleet.map.ok','ok':true,'shards':[{'shard':0,'control':'%s'},"
+                       "{'shard':1,'control':'%s'}]",
+                       f->url[0], f->url[1]);
+        return f->room;
+    }
+    (void)takes_all(f, n, shard, request, bytes);
+    for (char *at = f->room; (at = strstr(at, "'planId':'")) != NULL;) {
+        at += 10;
+        *at = (char)('0' + shard);
+    }
+    return f->room;
+}
+
+static void plans_of_a_fleet_go_to_the_shards_of_their_keys(void **state)
+{
+    struct bt_error err;
+    uint32_t on[2] = {0, 0};
+
+    (void)state;
+    plans_with_keys(16);
+    fake_start(&fake, takes_all_of_a_shard);
+    fake_is_fleet(&fake);
+    assert_int_equal(bt_client_open(fake.dir, &client, &err), BT_OK);
+    assert_int_equal(submit(16, &err), BT_OK);
+    for (int i = 0; i < 16; i++) {
+        const uint32_t want = (uint32_t)shard_of_key(str_from(keys[i]), 2);
+        assert_int_equal(results[i].plan_id[0] - '0', want);
+        on[want]++;
+    }
+    assert_true(on[0] > 1 && on[1] > 1);
+    assert_non_null(strstr(fake.log, "0 plans.submit; "));
+    assert_non_null(strstr(fake.log, "1 plans.submit; "));
+    assert_null(strstr(fake.log, "plan.submit"));
+    forget(16);
+    stop();
+}
+
 /* A plan that is no JSON, and one too large for company. */
 static void a_plan_that_cannot_go_with_others_holds_none_of_them(void **state)
 {
@@ -514,6 +558,7 @@ int main(void)
         cmocka_unit_test(answers_that_are_not_one_for_each_plan_are_none),
         cmocka_unit_test(where_nobody_answers_nobody_is_asked_again),
         cmocka_unit_test(so_many_plans_are_one_request_and_more_are_two),
+        cmocka_unit_test(plans_of_a_fleet_go_to_the_shards_of_their_keys),
         cmocka_unit_test(a_plan_that_cannot_go_with_others_holds_none_of_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
