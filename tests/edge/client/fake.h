@@ -26,7 +26,7 @@ struct fake {
     char log[4096];       /* "0 plan.get; 1 plan.get; ": shard and type of each */
     char room[FAKE_ROOM]; /* for an answer that `says` makes */
     bool other_id;        /* answers are to another request */
-    bool no_id;           /* answers are to no request that could be read */
+    _Atomic bool no_id;   /* answers are to no request that could be read */
     /* its own */
     pthread_t thread;
     struct link *link;

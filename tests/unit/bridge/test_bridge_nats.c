@@ -1,10 +1,14 @@
 /* What is known of a server of NATS before anything is sent: whose files are taken, and what the
  * numbers of libnats are in sentences. */
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "supervisor/bridge/nats.h"
@@ -195,6 +199,110 @@ static void of_tls_each_file_is_named(void **state)
     says("only its owner can read");
 }
 
+/* ---- a server ---- */
+
+/* A server of one connection, in a thread: it says what it is, and answers pings. */
+struct server {
+    pthread_t thread;
+    int listens;
+    _Atomic int has; /* its connection */
+    char url[64];
+};
+
+static void *serve(void *self)
+{
+    struct server *s = self;
+    static const char info[] =
+        "INFO {\"server_id\":\"fake\",\"version\":\"2.9.0\",\"max_payload\":1048576,"
+        "\"headers\":true}\r\n";
+    char text[4096];
+    ssize_t n;
+
+    s->has = accept(s->listens, NULL, NULL);
+    if (s->has < 0 || write(s->has, info, sizeof info - 1) != sizeof info - 1) {
+        return NULL;
+    }
+    while ((n = read(s->has, text, sizeof text - 1)) > 0) {
+        text[n] = 0;
+        if (strstr(text, "PING") != NULL && write(s->has, "PONG\r\n", 6) != 6) {
+            break;
+        }
+    }
+    return NULL;
+}
+
+static void start_server(struct server *s)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+
+    s->listens = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(s->listens, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(s->listens, 1), 0);
+    assert_int_equal(getsockname(s->listens, (struct sockaddr *)&at, &len), 0);
+    (void)snprintf(s->url, sizeof s->url, "nats://127.0.0.1:%u", ntohs(at.sin_port));
+    assert_int_equal(pthread_create(&s->thread, NULL, serve, s), 0);
+}
+
+static void end_server(struct server *s)
+{
+    (void)close(s->listens);
+    (void)shutdown(s->has, SHUT_RDWR);
+    assert_int_equal(pthread_join(s->thread, NULL), 0);
+    (void)close(s->has);
+}
+
+/* What libnats is told on its threads. */
+static void until(bool (*is)(struct nats *n), struct nats *n)
+{
+    const struct timespec tick = {.tv_nsec = 1000000};
+
+    for (int i = 0; !is(n); i++) {
+        assert_true(i < 10000);
+        (void)nanosleep(&tick, NULL);
+    }
+}
+
+static bool is_down(struct nats *n)
+{
+    return !nats_is_up(n);
+}
+
+static bool has_said(struct nats *n)
+{
+    return nats_error(n, NATS_TIMEOUT, 0, "w", &err) == BT_UNAUTHORIZED;
+}
+
+static void a_failure_is_said_with_what_the_server_said_before(void **state)
+{
+    static const char refusal[] = "-ERR 'Permissions Violation for Publish to \"x\"'\r\n";
+    struct options opt = {.servers_n = 1};
+    struct server s;
+    struct nats *n = NULL;
+
+    (void)state;
+    start_server(&s);
+    opt.servers[0] = s.url;
+    assert_int_equal(nats_open(&opt, &n, &err), BT_OK);
+    assert_true(nats_is_up(n) && !nats_is_closed(n) && nats_connection(n) != NULL);
+    assert_int_equal(nats_error(n, NATS_TIMEOUT, 0, "w", &err), BT_UNAVAILABLE);
+    says("w: Timeout");
+    assert_int_equal(write(s.has, refusal, sizeof refusal - 1), sizeof refusal - 1);
+    until(has_said, n);
+    says("w: ");
+    says("Permissions Violation for Publish to");
+    assert_int_equal(nats_error(n, NATS_NO_RESPONDERS, 0, "w", &err), BT_UNAUTHORIZED);
+    assert_int_equal(nats_error(n, NATS_INVALID_ARG, 0, "w", &err), BT_UNAVAILABLE);
+    says("w: Invalid Argument");
+    assert_int_equal(nats_error(n, NATS_TIMEOUT, JSStreamSealedErr, "w", &err), BT_CONFLICT);
+    end_server(&s);
+    until(is_down, n);
+    assert_int_equal(nats_error(n, NATS_INVALID_ARG, 0, "w", &err), BT_UNAVAILABLE);
+    assert_string_equal(err.msg, "w: the connection to the server is lost");
+    assert_int_equal(nats_error(n, NATS_ERR, JSStreamSealedErr, "w", &err), BT_CONFLICT);
+    nats_free(n);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -205,6 +313,7 @@ int main(void)
         TEST(a_file_with_a_secret_is_its_owners),
         TEST(a_file_of_the_service_manager_may_be_of_any_mode),
         TEST(of_tls_each_file_is_named),
+        TEST(a_failure_is_said_with_what_the_server_said_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
