@@ -334,6 +334,26 @@ static void a_shard_that_nobody_leads_is_waited_for(void **state)
     stop();
 }
 
+static const char *says_nobody_ever_leads(struct fake *f, uint32_t n, uint32_t shard,
+                                          struct doc request, struct str *bytes)
+{
+    (void)f, (void)n, (void)shard, (void)request, (void)bytes;
+    return ERROR("MOVED", ",'details':{'shard':1}");
+}
+
+static void a_shard_that_nobody_leads_is_waited_for_as_long_as_the_call_has(void **state)
+{
+    struct bt_error err;
+
+    (void)state;
+    start(says_nobody_ever_leads);
+    bt_client_timeout(client, 250);
+    assert_int_equal(bt_client_call(client, "plan.get", NULL, NULL, &err), BT_UNAVAILABLE);
+    assert_string_equal(err.msg, "nobody leads shard 1 now");
+    assert_in_range(fake.n, 2, 4); /* every 100 ms */
+    stop();
+}
+
 /* One plan on each; shard 1 is silent about its own when the test says so. */
 static bool one_is_away;
 static const char *says_its_plans(struct fake *f, uint32_t n, uint32_t shard, struct doc request,
@@ -736,6 +756,7 @@ int main(void)
         cmocka_unit_test(a_request_follows_to_the_shard_that_has_it),
         cmocka_unit_test(shards_that_send_it_in_circles_get_it_four_times),
         cmocka_unit_test(a_shard_that_nobody_leads_is_waited_for),
+        cmocka_unit_test(a_shard_that_nobody_leads_is_waited_for_as_long_as_the_call_has),
         cmocka_unit_test(a_list_is_of_all_shards_and_names_who_is_missing),
         cmocka_unit_test(a_directory_without_a_fleet_asks_for_no_map),
         cmocka_unit_test(a_file_comes_in_parts_and_goes_on_where_it_broke),

@@ -164,6 +164,15 @@ static void a_damaged_text_is_refused_with_its_place(void **state)
                      BT_OK);
 }
 
+static void take(void *self, const char *name, const struct credential *c,
+                 const struct bt_error *why)
+{
+    char *out = self;
+    const size_t n = strlen(out);
+
+    (void)snprintf(out + n, 200 - n, "%s:%s ", name, c != NULL ? "ok" : bt_code_name(why->code));
+}
+
 #define HEAD "{\"id\":\"a\",\"role\":\"admin\",\"key\":\"" KEY "\",\"createdMs\":1,"
 
 static void each_member_has_its_form(void **state)
@@ -260,6 +269,49 @@ static void grants_and_quotas_are_kept(void **state)
     assert_int_equal(credential_write("x/", &c, true, &p->err), BT_INVALID);
 }
 
+static void an_id_is_the_name_of_a_file(void **state)
+{
+    static const char *const good[] = {"a", "Z", "0", "aZ09._-", "9-"};
+    static const char *const bad[] = {"",   ".a", "-a", "_a", "a/b", "a b", "a,b", "local",
+                                      "a:", "a@", "a[", "a`", "a{",  "/a",  ":a",  "\xc3\xa4"};
+    struct place *p = *state;
+    char id[LIMIT_ID_BYTES + 2];
+
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        assert_true(credential_id_ok(str_from(good[i]), &p->err));
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_false(credential_id_ok(str_from(bad[i]), &p->err));
+        assert_int_equal(p->err.code, BT_INVALID);
+    }
+    memset(id, 'x', sizeof id);
+    id[LIMIT_ID_BYTES + 1] = 0;
+    assert_false(credential_id_ok(str_from(id), NULL));
+    id[LIMIT_ID_BYTES] = 0;
+    assert_true(credential_id_ok(str_from(id), NULL));
+}
+
+static void a_path_that_is_too_long_is_none(void **state)
+{
+    const struct credential c = example();
+    struct place *p = *state;
+    struct credential found;
+    char out[200] = "";
+    char *dir = malloc(8192);
+
+    assert_non_null(dir);
+    memset(dir, 'd', 8192);
+    dir[8191] = 0;
+    assert_int_equal(credential_store(dir, &c, true, &p->err), BT_LIMIT);
+    assert_string_equal(p->err.msg, "the path is too long");
+    assert_int_equal(credential_load(dir, "ci", &found, &p->err), BT_LIMIT);
+    assert_int_equal(credential_each(dir, take, out, &p->err), BT_LIMIT);
+    dir[8190] = '/';
+    assert_int_equal(credential_read(dir, &found, &p->err), BT_INVALID);
+    assert_int_equal(credential_write(dir, &c, true, &p->err), BT_INVALID);
+    free(dir);
+}
+
 static void a_credential_is_valid_before_its_end(void **state)
 {
     struct credential c = {.expires = 0};
@@ -271,15 +323,6 @@ static void a_credential_is_valid_before_its_end(void **state)
     assert_false(credential_is_valid(&c, 10));
     c.revoked = 1;
     assert_false(credential_is_valid(&c, 9));
-}
-
-static void take(void *self, const char *name, const struct credential *c,
-                 const struct bt_error *why)
-{
-    char *out = self;
-    const size_t n = strlen(out);
-
-    (void)snprintf(out + n, 200 - n, "%s:%s ", name, c != NULL ? "ok" : bt_code_name(why->code));
 }
 
 static void a_file_under_another_name_is_no_credential(void **state)
@@ -311,6 +354,8 @@ int main(void)
         TEST(globs_have_their_bounds),
         TEST(grants_and_quotas_are_kept),
         TEST(a_credential_is_valid_before_its_end),
+        TEST(an_id_is_the_name_of_a_file),
+        TEST(a_path_that_is_too_long_is_none),
         TEST(a_file_under_another_name_is_no_credential),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
