@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/heap.h"
 #include "tests/unit/agents/rag_world.h"
 
 static struct bt_error err;
@@ -550,6 +551,32 @@ static void what_is_not_given_has_a_value(void **state)
     rag_says(rag_do("index", "{}"), "such as *.log");
 }
 
+static void index_some(void *self)
+{
+    (void)self;
+    use_vectors("");
+    rag_text("a.md", "one\n");
+    rag_write("b.md", "\0", 1);
+    service_next(200, "", "{\"data\":[{\"embedding\":[1,2]}]}");
+    (void)rag_do("index", "{}");
+    rag_text("c.md", "two\n");
+    service_next(200, "", "{\"data\":[{\"embedding\":[0,0]}]}");
+    (void)rag_do("index", "{}");
+    service_next(200, "", "{\"data\":[{\"embedding\":[2,1]}]}");
+    (void)rag_do("retrieve", "{'query':'one'}");
+    service_next(500, "", "no");
+    (void)rag_do("retrieve", "{'query':'one'}");
+    (void)rag_do("retrieve", "{'query':'?'}");
+    steps_forget();
+    service_forget();
+}
+
+static void a_step_keeps_no_memory(void **state)
+{
+    (void)state;
+    heap_is_given_back(index_some, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -570,6 +597,7 @@ int main(void)
         cmocka_unit_test(a_vector_has_at_most_8192_numbers),
         cmocka_unit_test(wrong_settings_are_named),
         cmocka_unit_test(what_is_not_given_has_a_value),
+        cmocka_unit_test(a_step_keeps_no_memory),
     };
 
     return cmocka_run_group_tests(tests, rag_start, rag_stop);
