@@ -19,7 +19,6 @@ void a2a_task_done(struct a2a_task *t)
     for (uint32_t i = 0; i < t->n; i++) {
         buf_done(&t->artifacts[i].parts);
     }
-    t->n = 0;
     buf_done(&t->says);
 }
 

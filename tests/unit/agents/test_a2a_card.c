@@ -296,6 +296,14 @@ static void files_of_a_task_are_files_of_the_plan(void **state)
     }
     a2a_says(reply, "'mediaType':'text/csv'");
     a2a_says(reply, "'bytes':3");
+    a2a_next("{'message':{'parts':[{'raw':'','filename':'a-b_9.Z'}]}}");
+    reply = steps_run(steps_make("read", buf_cstr(&json)), a2a_run, a2a_used());
+    a2a_says(reply, "'name':'a-b_9.Z'");
+    (void)snprintf(path, sizeof path, "{'message':{'parts':[{'raw':'','filename':'%060d'}]}}", 0);
+    a2a_next(path);
+    reply = steps_run(steps_make("read", buf_cstr(&json)), a2a_run, a2a_used());
+    (void)snprintf(path, sizeof path, "'name':'%049d'", 0);
+    a2a_says(reply, path); /* a name that an artifact may have, with a number before it */
     a2a_next("{'message':{'parts':[{'raw':'no base64!','filename':'x'}]}}");
     reply = steps_run(steps_make("read", buf_cstr(&json)), a2a_run, a2a_used());
     steps_expect(reply, "the file 'x' of the agent: ");
