@@ -368,7 +368,7 @@ static void a_task_is_cancelled_when_its_time_is_over(void **state)
     const char *reply;
 
     (void)state;
-    a2a_use(true, false, ",'timeoutMs':300");
+    a2a_use(true, false, ",'timeoutMs':1500");
     a2a_next("{'task':{'id':'t1','status':{'state':'TASK_STATE_WORKING'}}}");
     service_at("/rpc", 200, "", "{\"result\":{\"id\":\"t1\",\"status\":{\"state\":\"working\"}}}");
     reply = a2a_do("work", "{}");
@@ -378,7 +378,7 @@ static void a_task_is_cancelled_when_its_time_is_over(void **state)
         service_count() - 1,
         service_text("\r\n\r\n{'jsonrpc':'2.0','id':1,'method':'CancelTask','params':{'id':"
                      "'t1'}}"));
-    a2a_use(false, true, ",'timeoutMs':300");
+    a2a_use(false, true, ",'timeoutMs':1500");
     stream("{'kind':'task','id':'t2','status':{'state':'working'}}", SERVICE_WAITS);
     a2a_says(a2a_do("read", "{}"), "'class':'TIMEOUT'");
     service_expect(service_count() - 1,

@@ -133,11 +133,13 @@ static void a_call_without_an_answer_has_its_class(void **state)
 
     (void)state;
     for (int unsafe = 0; unsafe < 2; unsafe++) {
-        char members[160];
-        (void)snprintf(members, sizeof members,
-                       "'retries':0,'timeoutMs':400,'maxBytes':5,'actions':[{'id':'x',"
-                       "'description':'d','path':'/x','effects':'%s'}]",
-                       effects[unsafe]);
+        char members[256];
+        (void)snprintf(
+            members, sizeof members,
+            "'retries':0,'maxBytes':5,'actions':[{'id':'x','description':'d','path':'/"
+            "x','effects':'%s'},"
+            "{'id':'slow','description':'d','path':'/x','effects':'%s','timeoutMs':400}]",
+            effects[unsafe], effects[unsafe]);
         http_use(members);
         service_raw(STR_LIT(""), SERVICE_CLOSES);
         reply = http_do("x", "{}");
@@ -145,7 +147,7 @@ static void a_call_without_an_answer_has_its_class(void **state)
         http_says(reply, unsafe ? "'retryable':false" : "'retryable':true");
         assert_true((strstr(reply, "; whether it took effect is not known") != NULL) == unsafe);
         service_raw(STR_LIT(""), SERVICE_WAITS);
-        reply = http_do("x", "{}");
+        reply = http_do("slow", "{}");
         http_says(reply, "'class':'TIMEOUT'");
         http_says(reply, unsafe ? "'retryable':false" : "'retryable':true");
         assert_true((strstr(reply, "; whether it took effect is not known") != NULL) == unsafe);
@@ -251,9 +253,9 @@ static void a_long_pause_is_left_to_the_supervisor(void **state)
     http_says(reply, "'class':'RATE_LIMITED'");
     http_says(reply, "'retryAfterMs':31000");
     assert_int_equal(service_count(), 1);
-    http_use("'timeoutMs':900," GET_X); /* there is no time for it */
-    service_next(429, "Retry-After: 1\r\n", "");
-    http_says(http_do("x", "{}"), "'retryAfterMs':1000");
+    http_use("'timeoutMs':9000," GET_X); /* there is no time for it */
+    service_next(429, "Retry-After: 20\r\n", "");
+    http_says(http_do("x", "{}"), "'retryAfterMs':20000");
     assert_int_equal(service_count(), 2);
     service_next(400, "Retry-After: 1\r\n", "");
     assert_null(strstr(http_do("x", "{}"), "retryAfterMs"));
@@ -266,24 +268,26 @@ static void no_more_than_the_rate_begin_in_its_time(void **state)
     const char *reply;
 
     (void)state;
-    http_use("'timeoutMs':30000,'rate':{'n':2,'perMs':2000}," GET_X);
+    http_use("'rate':{'n':2,'perMs':1000}," GET_X);
     service_at("/x", 200, "", "");
     began = clock_mono_ms();
     for (int i = 0; i < 2; i++) {
         (void)http_do("x", "{}");
     }
-    assert_true(clock_mono_ms() - began < 2000);
-    (void)http_do("x", "{}");
+    assert_true(clock_mono_ms() - began < 1000);
+    for (int i = 0; i < 3; i++) {
+        (void)http_do("x", "{}");
+    }
     assert_true(clock_mono_ms() - began >= 2000);
-    http_use("'timeoutMs':30000,'rate':{'n':1,'perMs':60000}," GET_X);
+    http_use("'timeoutMs':5000,'rate':{'n':1,'perMs':60000}," GET_X);
     (void)http_do("x", "{}");
     began = clock_mono_ms();
     reply = http_do("x", "{}");
     http_says(reply, "'class':'TIMEOUT'");
     http_says(reply, "the rate of 1 in 60000 ms leaves no place before the time is over");
     http_says(reply, "'retryable':true");
-    assert_true(clock_mono_ms() - began < 20000); /* it does not wait for what will not come */
-    assert_int_equal(service_count(), 4);
+    assert_true(clock_mono_ms() - began < 5000); /* it does not wait for what will not come */
+    assert_int_equal(service_count(), 6);
 }
 
 /* ---- keys ---- */

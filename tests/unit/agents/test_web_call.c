@@ -371,7 +371,7 @@ static void the_time_of_a_call_is_that_of_its_redirects_together(void **state)
     const msec began = clock_mono_ms();
 
     (void)state;
-    q.timeout_ms = 600;
+    q.timeout_ms = 2000;
     service_next(302, "Location: /b\r\n", "");
     service_raw(STR_LIT(""), SERVICE_WAITS);
     assert_int_equal(call(&q), BT_TIMEOUT);

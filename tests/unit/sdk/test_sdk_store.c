@@ -286,7 +286,7 @@ static void work_is_whole_or_not_at_all(void **state)
 static void a_cancel_and_a_deadline_interrupt_a_statement(void **state)
 {
     struct bt_step *cancelled = step_of("{}");
-    struct bt_step *late = step_of("{\"deadlineMs\":100}");
+    struct bt_step *late = step_of("{\"deadlineMs\":1500}");
     struct store s;
     int64_t n;
 
