@@ -67,7 +67,8 @@ static void nothing_in_a_question_is_syntax(void **state)
     rag_use("");
     rag_text("a.md", "alpha and gamma_1\n");
     rag_text("b.md", "\xc3\xa4pfel 09 azAZ\n");
-    index_all("'indexed':2");
+    rag_text("c.md", "\xc4\x80z\n"); /* U+0100: its second byte is the least of all */
+    index_all("'indexed':3");
     for (size_t i = 0; i < sizeof queries / sizeof queries[0]; i++) {
         char parameters[128];
         (void)snprintf(parameters, sizeof parameters, "{'query':'%s'}", queries[i]);
@@ -78,6 +79,7 @@ static void nothing_in_a_question_is_syntax(void **state)
     assert_string_equal(found(rag_do("retrieve", "{'query':'apfel'}")),
                         "b.md "); /* without its marks */
     assert_string_equal(found(rag_do("retrieve", "{'query':'09'}")), "b.md ");
+    assert_string_equal(found(rag_do("retrieve", "{'query':'\xc4\x80z'}")), "c.md ");
     assert_string_equal(found(rag_do("retrieve", "{'query':'azAZ'}")), "b.md ");
     assert_string_equal(found(rag_do("retrieve", "{'query':'alphas'}")), "a.md "); /* by its stem */
     assert_string_equal(found(rag_do("retrieve", "{'query':'09/alpha@azaz'}")), "b.md a.md ");

@@ -1,5 +1,6 @@
 /* Processes of an agent for a fleet of several shards: their options, their places, their ends. */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +109,7 @@ static void wait_for_parent(void)
         if (f != NULL) {
             (void)fclose(f);
         }
+        (void)poll(NULL, 0, 1);
     }
 }
 
