@@ -198,11 +198,8 @@ static void on_decided(void *self, const struct reply *reply)
 /* An answer of the client to a question of ours, or a note. */
 static void take_note(struct mcp *m, struct doc message)
 {
-    const struct doc result = doc_get(message, STR_LIT("result"));
-    const struct str id = doc_string(m->id);
-
-    if (m->method.len == 0 && result.ptr != NULL && id.len > 2) {
-        mcp_take_decision(m, (struct str){id.ptr, id.len}, result, on_decided);
+    if (m->method.len == 0) {
+        mcp_take_decision(m, doc_string(m->id), doc_get(message, STR_LIT("result")), on_decided);
         if (m->h->state == HTTP_BODY) {
             accept_note(m->h);
         }

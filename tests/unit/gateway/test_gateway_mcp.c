@@ -250,18 +250,21 @@ static void the_list_of_tools_has_those_of_the_server_and_each_skill(void **stat
     expect_asked(MSG_agents_list, "{}");
     assert_int_equal(rig.spec.answer, MSG_agents_list_ok);
     assert_true(rig.spec.reads);
-    rig_answer("{'agents':[{'card':{'agentId':'a.b','skills':[{'id':'x/y','name':'N','description':"
-               "'D','effects':'none','inputSchema':{'type':'object','properties':{}}},{'id':'p',"
-               "'effects':'idempotent','inputSchema':{'type':'string'}},{'id':'q','effects':"
-               "'unsafe'}]}},{'card':{'agentId':'none'}}]}");
+    rig_answer(
+        "{'agents':[{'card':{'agentId':'a.b-AZaz09','skills':[{'id':'x/y','name':'N','description':"
+        "'D','effects':'none','inputSchema':{'type':'object','properties':{}}},{'id':'p',"
+        "'effects':'idempotent','inputSchema':{'type':'string'}},{'id':'q','effects':"
+        "'unsafe'}]}},{'card':{'agentId':'none'}}]}");
     assert_non_null(strstr(
         rig_out(),
-        quoted("{'name':'a_b__x_y','title':'N','description':'D','inputSchema':{'type':'object',"
-               "'properties':{}},'annotations':{'readOnlyHint':true,'idempotentHint':true}},"
-               "{'name':'a_b__p','inputSchema':{'type':'object'},'annotations':{'readOnlyHint':"
-               "false,'idempotentHint':true}},{'name':'a_b__q','inputSchema':{'type':'object'},"
-               "'annotations':{'readOnlyHint':false,'idempotentHint':false}}],'ttlMs':0,"
-               "'cacheScope':'private'}}")));
+        quoted(
+            "{'name':'a_b-AZaz09__x_y','title':'N','description':'D','inputSchema':{'type':'object'"
+            ","
+            "'properties':{}},'annotations':{'readOnlyHint':true,'idempotentHint':true}},"
+            "{'name':'a_b-AZaz09__p','inputSchema':{'type':'object'},'annotations':{'readOnlyHint':"
+            "false,'idempotentHint':true}},{'name':'a_b-AZaz09__q','inputSchema':{'type':'object'},"
+            "'annotations':{'readOnlyHint':false,'idempotentHint':false}}],'ttlMs':0,"
+            "'cacheScope':'private'}}")));
     assert_non_null(strstr(
         rig_out(),
         quoted("{'name':'list_agents','title':'Agents','description':'Lists the agents with their "
@@ -283,13 +286,14 @@ static void a_tool_of_a_skill_is_a_plan_of_one_step(void **state)
 
     (void)state;
     rig.h.heads.accept = "text/event-stream";
-    call("tools/call", "{'name':'a_b__x_y','arguments':{'n':1}}");
+    call("tools/call", "{'name':'a_b-AZaz09__x_y','arguments':{'n':1}}");
     expect_asked(MSG_agents_list, "{}");
     rig_answer("{'agents':[{'card':{'agentId':'other','skills':[{'id':'x/y'}]}},{'card':{'agentId':"
                "'a.b','skills':[{'id':'x/z'},{'id':'x/y'}]}}]}");
-    expect_asked(MSG_plan_submit,
-                 "{'plan':{'steps':[{'stepId':'call','agentId':'a.b','skill':'x/y','task':'x/y',"
-                 "'parameters':{'n':1}}]}}");
+    expect_asked(
+        MSG_plan_submit,
+        "{'plan':{'steps':[{'stepId':'call','agentId':'a.b-AZaz09','skill':'x/y','task':'x/y',"
+        "'parameters':{'n':1}}]}}");
     rig_answer("{'planId':'P'}");
     follows.view->over(&follows);
     assert_string_equal(follows.fields, quoted("{'planId':'P','steps':false,'stepId':'call'}"));
@@ -719,9 +723,10 @@ static void recipes_of_a_directory_are_tools(void **state)
     (void)state;
     (void)snprintf(dir, sizeof dir, "/tmp/test_mcp-XXXXXX");
     assert_non_null(mkdtemp(dir));
-    write_recipe("a.yaml", "recipe: {name: own name, title: T, description: D}\ninputs: {required: "
-                           "[n], properties: {n: {type: integer}}, type: object}\nsteps: [{stepId: "
-                           "s, agentId: a, task: 'do {{inputs.n}}'}]\n");
+    write_recipe("a.yaml",
+                 "recipe: {name: 'own name-aAzZ09.', title: T, description: D}\ninputs: {required: "
+                 "[n], properties: {n: {type: integer}}, type: object}\nsteps: [{stepId: "
+                 "s, agentId: a, task: 'do {{inputs.n}}'}]\n");
     write_recipe("b.yml", "inputs: {}\nsteps: []\n");
     write_recipe("c.json", "{\"steps\":[]}"); /* is no recipe */
     write_recipe("d.txt", "inputs: {}\n");
@@ -734,18 +739,19 @@ static void recipes_of_a_directory_are_tools(void **state)
     buf_add_cstr(&found, strstr(rig_out(), "{\"name\":\"recipe__"));
     assert_string_equal(
         buf_cstr(&found),
-        quoted("{'name':'recipe__own_name','title':'T','description':'D','inputSchema':{'type':"
+        quoted("{'name':'recipe__own_name-aAzZ09_','title':'T','description':'D','inputSchema':{'"
+               "type':"
                "'object','required':['n'],'properties':{'n':{'type':'integer'}}},'annotations':{"
                "'readOnlyHint':false,'openWorldHint':true}},{'name':'recipe__b','inputSchema':{"
                "'type':'object'},'annotations':{'readOnlyHint':false,'openWorldHint':true}}]}}"));
     buf_done(&found);
-    call("tools/call", "{'name':'recipe__own_name','arguments':{'n':3}}");
+    call("tools/call", "{'name':'recipe__own_name-aAzZ09_','arguments':{'n':3}}");
     expect_asked(MSG_plan_submit,
                  "{'plan':{'description':'D','steps':[{'stepId':'s','agentId':'a','task':"
                  "'do 3'}]}}");
     rig_answer("{'planId':'P'}");
     assert_int_equal(follows.from, 1);
-    call("tools/call", "{'name':'recipe__own_name'}");
+    call("tools/call", "{'name':'recipe__own_name-aAzZ09_'}");
     assert_non_null(strstr(rig_out(), "\"isError\":true"));
     assert_non_null(strstr(rig_out(), "INVALID: "));
     call("tools/call", "{'name':'recipe__c'}");
