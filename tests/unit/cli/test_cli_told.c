@@ -335,7 +335,7 @@ static void put_case(const char *heading, const cJSON *d, struct buf *out)
         args.ascii = args.ascii || strcmp(w, "ascii") == 0;
         args.color = args.color || strcmp(w, "color") == 0;
         if (w[0] >= '0' && w[0] <= '9') {
-            *(n++ == 0 ? &args.a : &args.b) = atoi(w);
+            *(n++ == 0 ? &args.a : &args.b) = (int)strtol(w, NULL, 10);
         }
     }
     if (form == NULL) {
