@@ -188,6 +188,42 @@ class Mcp(BatonTest):
         self.assertEqual((done.returncode, answers[1]["protocolVersion"], answers[2]["content"][0]["text"]), (0, "2025-06-18", "4"), done)
         until(lambda: not (self.d.state / "gateway.json").exists() or not alive(json.loads((self.d.state / "gateway.json").read_text())), 20, "its end")
 
+    def bridge(self, *lines, state=None):
+        return subprocess.run([BIN / "baton-gateway", "--mcp", "--state", state or self.d.state], input="".join(lines), capture_output=True, text=True, timeout=60)
+
+    def test_the_bridge_takes_only_an_address_that_is_one(self):
+        ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        pong = {"jsonrpc": "2.0", "id": 1, "result": {}}
+        self.g.kill9()
+        gone, file = self.g.process.pid, self.d.state / "gateway.json"
+        for text in ("{", "[]", "", json.dumps({"url": "http://127.0.0.1:1", "pid": "x"}), json.dumps({"url": "http://127.0.0.1:1", "pid": gone}), json.dumps({"pid": os.getpid()}),
+                     json.dumps({"url": "http://127.0.0.1:1" + "0" * 290, "pid": os.getpid()}), json.dumps({"url": "http://127.0.0.1:1", "pid": os.getpid()})):
+            file.write_text(text)
+            done = self.bridge("\n\r\n", ping + "\r\n")                               # one of its own
+            self.assertEqual((done.returncode, [json.loads(x) for x in done.stdout.splitlines()]), (0, [pong]), (text, done))
+        none = self.bridge(ping + "\n", state=self.d.work / "none")
+        self.assertEqual((none.returncode, none.stdout), (1, ""), none)
+        self.assertIn("token", none.stderr)
+
+    def test_the_bridge_answers_what_its_gateway_does_not(self):
+        bridge = subprocess.Popen([BIN / "baton-gateway", "--mcp", "--state", self.d.state], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (bridge.kill(), bridge.wait(), [f.close() for f in (bridge.stdin, bridge.stdout, bridge.stderr)]))
+
+        def ask(body):
+            bridge.stdin.write((body if isinstance(body, str) else json.dumps({"jsonrpc": "2.0", **body})) + "\n")
+            bridge.stdin.flush()
+            return json.loads(bridge.stdout.readline())
+        hello = ask({"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}}})
+        self.assertEqual(hello["result"]["protocolVersion"], "2025-06-18", hello)
+        self.assertEqual(ask({"id": "two", "method": "ping"}), {"jsonrpc": "2.0", "id": "two", "result": {}})
+        self.assertEqual(ask("{")["error"]["code"], -32700)
+        self.g.kill9()
+        refused = ask({"id": 3, "method": "ping"})
+        self.assertEqual((refused["id"], refused["error"]["code"], bool(refused["error"]["message"])), (3, -32603, True), refused)
+        bridge.stdin.write(json.dumps({"jsonrpc": "2.0", "method": "notifications/x"}) + "\n")       # nobody waits for an answer to a note
+        bridge.stdin.close()
+        self.assertEqual((bridge.stdout.read(), bridge.wait(30)), ("", 0))
+
 
 def alive(address):
     return "pid" in address and os.path.exists("/proc/%d" % address["pid"])
