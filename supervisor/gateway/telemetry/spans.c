@@ -129,6 +129,7 @@ static struct open_plan *plan_open(struct spans *s, struct str id, struct doc ev
 {
     struct open_plan **at = plan_at(s, id);
     const struct str parent_id = doc_string(doc_get(event, STR_LIT("parentPlanId")));
+    const struct open_plan *parent;
     struct trace given;
     struct open_plan *p;
 
@@ -146,12 +147,10 @@ static struct open_plan *plan_open(struct spans *s, struct str id, struct doc ev
     p->start = now;
     p->span = span_id(p, STEP, UINT32_MAX, 0);
     trace_of(p->id, p->trace);
-    if (parent_id.len > 0) {
-        const struct open_plan *parent = *plan_at(s, parent_id);
-        if (parent != NULL) { /* a child plan is a part of its parent's trace */
-            memcpy(p->trace, parent->trace, TRACE_BYTES);
-            p->parent = parent->span;
-        }
+    parent = *plan_at(s, parent_id);
+    if (parent != NULL) { /* a child plan is a part of its parent's trace */
+        memcpy(p->trace, parent->trace, TRACE_BYTES);
+        p->parent = parent->span;
     }
     if (trace_read(doc_string(doc_get(event, STR_LIT("traceparent"))), &given) ||
         parents_take(&s->parents, id, &given)) {

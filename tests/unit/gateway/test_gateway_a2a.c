@@ -383,6 +383,11 @@ static void a_configuration_is_read_listed_and_deleted(void **state)
     rpc("tasks/pushNotificationConfig/get", "{'id':'P'}"); /* that of the task */
     rig_answer("{'planId':'P'}");
     expect_refused(A2A_NO_TASK, "this task has no push notification configuration");
+    (void)snprintf(pushes.at[0].config, 65, "P");
+    rpc("tasks/pushNotificationConfig/get", "{'id':'P'}");
+    rig_answer("{'planId':'P'}");
+    assert_non_null(strstr(rig_out(), "\"id\":\"P\",\"url\":\"http://0\""));
+    (void)snprintf(pushes.at[0].config, 65, "c0");
     rest("GET", "/a2a/tasks/P/pushNotificationConfigs", "");
     rig_answer("{'planId':'P'}");
     expect_out(200, "{'configs':[{'taskId':'P','id':'c0','url':'http://0'},{'taskId':'P','id':"
@@ -444,6 +449,10 @@ static void what_is_wrong_in_a_configuration_is_named(void **state)
         }
         expect_refused(A2A_PARAMS, all[i].words);
     }
+    rpc("CreateTaskPushNotificationConfig", "{'taskId':'P','url':'http://r','token':' ~'}");
+    pushes.n = 0;
+    rig_answer("{'planId':'P','status':'running'}");
+    assert_string_equal(pushes.at[0].token, " ~"); /* the first and the last that are printed */
     for (int n = 64; n < 66; n++) {
         (void)snprintf(params, sizeof params,
                        "{'taskId':'P','url':'http://r','authentication':{'scheme':'%.*s'}}", n, x);

@@ -318,8 +318,8 @@ static void a_token_is_the_whole_secret_of_its_header(void **state)
 static void a_bearer_is_what_comes_after_the_word(void **state)
 {
     static const char *const right[] = {"Bearer " SECRET, "bearer " SECRET, "BEARER " SECRET};
-    static const char *const wrong[] = {SECRET, "Basic " SECRET, "Bearer", "Bearer ",
-                                        "Bearer  " SECRET};
+    static const char *const wrong[] = {SECRET,    "Basic " SECRET,   "Bearer",
+                                        "Bearer ", "Bearer  " SECRET, "Bearer-" SECRET};
 
     (void)state;
     for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {

@@ -129,6 +129,7 @@ static void a_page_that_was_refused_is_asked_for_again_after_half_a_second(void 
     (void)state;
     put_hook("ops", "");
     turn(0);
+    happens(E(1, "a")); /* there is more, and it is not asked for at once */
     rig_refuse(BT_UNAVAILABLE, "away");
     turn(HOOK_AGAIN_MS - 1);
     assert_int_equal(rig.asked, 1);
