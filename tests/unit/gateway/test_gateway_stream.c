@@ -1,0 +1,629 @@
+/* Events over HTTP: what was asked for, what a stream missed, and how it follows. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/gateway/merged.h"
+#include "supervisor/gateway/translate.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/gateway/http_rig.h"
+
+enum { BYTES = 1 << 20, NOW = 100000 };
+
+#define SSE "text/event-stream"
+
+/* ---- the connection ---- */
+
+static ssize_t (*take)(void *self, uint64_t pos, char *to, size_t max);
+static void *taker;
+static bool asleep;
+
+struct MHD_Response *MHD_create_response_from_callback(uint64_t size, size_t block,
+                                                       MHD_ContentReaderCallback cb, void *self,
+                                                       MHD_ContentReaderFreeCallback done)
+{
+    (void)size;
+    (void)block;
+    (void)done;
+    take = cb;
+    taker = self;
+    return NULL;
+}
+
+void MHD_suspend_connection(struct MHD_Connection *c)
+{
+    (void)c;
+    asleep = true;
+}
+
+void MHD_resume_connection(struct MHD_Connection *c)
+{
+    (void)c;
+    assert_true(asleep);
+    asleep = false;
+}
+
+/* ---- what is no part of this test ---- */
+
+static void *slots[2];
+
+void **caller_slot(struct caller *c, uint32_t shard)
+{
+    (void)c;
+    return &slots[shard];
+}
+
+uint32_t upstream_shards(const struct upstream *u)
+{
+    (void)u;
+    return 1;
+}
+
+void http_ask(struct http *h)
+{
+    h->state = HTTP_WAITS;
+}
+
+bool merged_read_vector(struct str text, uint32_t shards, struct event_place ret[SHARDS_MAX])
+{
+    (void)text;
+    (void)shards;
+    (void)ret;
+    return false;
+}
+
+void merged_begin(struct stream *whole, const struct event_place *after)
+{
+    (void)whole;
+    (void)after;
+}
+
+void merged_begin_page(struct stream *whole, const struct event_place *after, uint32_t limit,
+                       msec wait_ms)
+{
+    (void)whole;
+    (void)after;
+    (void)limit;
+    (void)wait_ms;
+}
+
+bool merged_part_fails(struct stream *part, enum bt_code code)
+{
+    (void)part;
+    (void)code;
+    return false;
+}
+
+void merged_page_changed(struct stream *part, uint64_t from)
+{
+    (void)part;
+    (void)from;
+}
+
+void merged_part_begins(struct stream *part, const struct reply *reply)
+{
+    (void)part;
+    (void)reply;
+}
+
+void merged_put(struct stream *part, const struct ring_event *e)
+{
+    (void)part;
+    (void)e;
+}
+
+void merged_run(struct stream *whole)
+{
+    (void)whole;
+}
+
+void merged_free(struct stream *whole)
+{
+    (void)whole;
+}
+
+const struct stream_view translation_view = {NULL, NULL, NULL};
+
+struct translation *translation_new(struct http *h, struct str vocabulary, const struct str *types,
+                                    uint32_t n, const struct event_place *after)
+{
+    (void)vocabulary;
+    (void)types;
+    (void)n;
+    (void)after;
+    http_refuse(h, BT_INVALID, 400, "vocabulary", "not in this test");
+    return NULL;
+}
+
+void translation_free(void *t)
+{
+    (void)t;
+}
+
+void translation_attach(struct http *h, struct str plan_id)
+{
+    (void)h;
+    (void)plan_id;
+}
+
+/* ---- a request ---- */
+
+static void over(void)
+{
+    stream_free(rig.h.stream);
+    rig.h.stream = NULL;
+    rig_end();
+}
+
+static void request(const char *target, const char *accept)
+{
+    struct bt_error err;
+    uint32_t allowed;
+
+    over();
+    rig_begin("");
+    asleep = false;
+    take = NULL;
+    rig.h.caller = (struct caller *)&rig;
+    rig.h.heads.accept = accept;
+    assert_int_equal(uri_parse(str_from(target), &rig.h.uri, &err), BT_OK);
+    rig.h.route = route_find(&rig.h.uri, HTTP_GET, &rig.h.params, &allowed);
+    assert_non_null(rig.h.route);
+}
+
+static void events(const char *target, const char *accept)
+{
+    request(target, accept);
+    stream_begin(&rig.h);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    rig.s.now = NOW;
+    rig_begin("");
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    over();
+    assert_null(rig.s.streams);
+    assert_null(slots[0]);
+    return 0;
+}
+
+static void run(msec ms)
+{
+    rig.s.now += ms;
+    streams_run(&rig.s, rig.s.now);
+}
+
+/* The answer has begun. */
+static void began(const char *type)
+{
+    assert_int_equal(rig.h.state, HTTP_READY);
+    assert_int_equal(rig.h.status, 200);
+    assert_string_equal(rig.h.type, type);
+    (void)stream_response(rig.h.stream);
+    rig.h.state = HTTP_ANSWERED;
+}
+
+/* What its client gets now; ends: the stream is over then. */
+static void expect_taken(const char *expected, bool ends)
+{
+    static char text[BYTES];
+    char whole[4096];
+    size_t n = 0;
+    ssize_t got;
+
+    (void)snprintf(whole, sizeof whole, "%s", expected);
+    for (char *c = whole; *c != 0; c++) {
+        *c = *c == '\'' ? '"' : *c;
+    }
+    assert_false(asleep);
+    while ((got = take(taker, n, text + n, sizeof text - n)) > 0) {
+        n += (size_t)got;
+    }
+    text[n] = 0;
+    assert_string_equal(text, whole);
+    assert_int_equal(got, ends ? MHD_CONTENT_READER_END_OF_STREAM : 0);
+    assert_true(asleep == !ends);
+}
+
+static void expect_asked(const char *fields)
+{
+    char text[512];
+
+    (void)snprintf(text, sizeof text, "%s", fields);
+    for (char *c = text; *c != 0; c++) {
+        *c = *c == '\'' ? '"' : *c;
+    }
+    assert_string_equal(rig.fields, text);
+    assert_int_equal(rig.spec.type, MSG_events_read);
+    assert_true(rig.spec.reads);
+}
+
+#define E(n, type) "{'seq':" #n ",'type':'" type "','planId':'P'}"
+#define PAGE(list, next, last) "{'events':[" list "],'nextSeq':" #next ",'lastSeq':" #last "}"
+#define LINE(n, type) "id: " #n "\nevent: " type "\ndata: " E(n, type) "\n\n"
+#define LIVE(n) "{'fromSeq':" #n ",'limit':1000,'waitMs':20000}"
+
+/* ---- the rules ---- */
+
+static void a_stream_without_a_place_begins_now_and_follows(void **state)
+{
+    (void)state;
+    events("/v1/events", SSE);
+    assert_int_equal(rig.h.state, HTTP_WAITS);
+    expect_asked("{'fromSeq':9223372036854775807,'limit':1}");
+    rig_answer(PAGE("", 5, 4));
+    began(SSE);
+    expect_taken("retry: 1000\n\n", false);
+    run(1);
+    expect_asked(LIVE(5));
+    assert_int_equal(rig.spec.wait_ms, 20000);
+    assert_true(rig.spec.live);
+    assert_int_equal(rig.spec.to_shard, 1);
+    assert_true(asleep); /* nothing came */
+    rig_answer(PAGE(E(5, "a") "," E(6, "b"), 7, 6));
+    run(1);
+    assert_false(asleep);
+    expect_taken(LINE(5, "a") LINE(6, "b"), false);
+    assert_int_equal(rig.s.counts.wakes, 1);
+    assert_int_equal(rig.asked, 2);
+    assert_int_equal(streams_deadline(&rig.s, rig.s.now), rig.s.now + 20);
+    run(19);
+    assert_int_equal(rig.asked, 2); /* events that come meanwhile wake it once */
+    run(1);
+    expect_asked(LIVE(7));
+    assert_int_equal(streams_deadline(&rig.s, rig.s.now), rig.s.now + 250);
+}
+
+static void a_stream_reads_what_it_missed_and_then_follows(void **state)
+{
+    (void)state;
+    events("/v1/events?after=3&type=a&type=c", NULL);
+    expect_asked("{'fromSeq':4,'limit':500,'types':['a','c']}");
+    rig_answer(PAGE(E(4, "a"), 5, 9));
+    began(SSE);
+    expect_taken("retry: 1000\n\n" LINE(4, "a"), false);
+    run(1);
+    expect_asked("{'fromSeq':5,'limit':500,'types':['a','c']}");
+    rig_answer(PAGE(E(6, "c"), 10, 9));
+    expect_taken(LINE(6, "c"), false);
+    run(1);
+    expect_asked(LIVE(10));
+    rig_answer(PAGE(E(10, "a") "," E(11, "b") "," E(12, "event_damaged"), 13, 12));
+    run(1);
+    expect_taken(LINE(10, "a") LINE(12, "event_damaged"), false); /* damage is told to all */
+}
+
+static void a_place_after_the_last_event_is_of_another_journal(void **state)
+{
+    (void)state;
+    events("/v1/events?after=9", SSE);
+    rig_answer(PAGE("", 9, 8));
+    assert_int_equal(rig.h.status, 400);
+    assert_string_equal(rig.field, "Last-Event-ID");
+    events("/v1/events?after=8", SSE);
+    rig_answer(PAGE("", 9, 8));
+    began(SSE);
+    events("/v1/events?after=1", SSE);
+    rig_refuse(BT_UNAVAILABLE, "away"); /* the first refusal is the answer */
+    assert_int_equal(rig.h.status, 503);
+    assert_int_equal(rig.woken, 1);
+    request("/v1/events?after=1", SSE);
+    rig.busy = BT_BUSY;
+    stream_begin(&rig.h);
+    assert_int_equal(rig.h.status, 503);
+    assert_int_equal(rig.code, BT_BUSY);
+}
+
+static void the_header_of_who_comes_back_wins(void **state)
+{
+    (void)state;
+    request("/v1/events?after=3", SSE);
+    rig.h.heads.last_event_id = "7";
+    stream_begin(&rig.h);
+    expect_asked("{'fromSeq':8,'limit':500}");
+    request("/v1/events?after=3", SSE);
+    rig.h.heads.last_event_id = "";
+    stream_begin(&rig.h);
+    expect_asked("{'fromSeq':4,'limit':500}");
+    request("/v1/events", SSE);
+    rig.h.heads.last_event_id = "x";
+    stream_begin(&rig.h);
+    assert_int_equal(rig.h.status, 400);
+    assert_string_equal(rig.field, "Last-Event-ID");
+    request("/v1/events", SSE);
+    rig.h.heads.if_match = "1";
+    stream_begin(&rig.h);
+    assert_int_equal(rig.h.status, 400);
+}
+
+static void a_stream_of_a_plan_ends_with_it(void **state)
+{
+    (void)state;
+    events("/v1/plans/P/events", "application/x-ndjson");
+    assert_int_equal(rig.spec.type, MSG_plan_get);
+    rig_answer("{'status':'running','lastSeq':3}");
+    expect_asked("{'fromSeq':1,'limit':500,'planId':'P'}");
+    rig_answer(PAGE(E(2, "a"), 4, 9));
+    began("application/x-ndjson");
+    expect_taken(E(2, "a") "\n", false);
+    run(1);
+    rig_answer(PAGE("", 10, 9));
+    run(1);
+    expect_asked(LIVE(10));
+    rig_answer("{'events':[{'seq':10,'type':'a','planId':'Q'}," E(11, "plan_completed") "," E(
+        12, "late") "],'nextSeq':13,'lastSeq':12}");
+    run(1);
+    expect_taken(E(11, "plan_completed") "\n", true);
+}
+
+static void a_plan_that_is_over_is_read_to_its_end(void **state)
+{
+    static const char *const states[] = {"completed", "failed", "cancelled", "planned",
+                                         "quarantined"};
+    char answer[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        (void)snprintf(answer, sizeof answer, "{'status':'%s','lastSeq':9}", states[i]);
+        events("/v1/plans/P/events?after=9", SSE);
+        rig_answer(answer);
+        assert_int_equal(rig.h.status, 204); /* a browser is not to come again */
+        assert_null(rig.h.type);
+        events("/v1/plans/P/events?after=8", SSE);
+        rig_answer(answer);
+        expect_asked("{'fromSeq':9,'limit':500,'planId':'P'}");
+        rig_answer(PAGE(E(9, "x"), 10, 20));
+        began(SSE);
+        expect_taken("retry: 1000\n\n" LINE(9, "x"), true);
+    }
+    events("/v1/plans/P/events", SSE);
+    rig_refuse(BT_NOT_FOUND, "no plan");
+    assert_int_equal(rig.h.status, 404);
+}
+
+static void silence_has_a_heartbeat_each_fifteen_seconds(void **state)
+{
+    (void)state;
+    events("/v1/events", SSE);
+    rig_answer(PAGE("", 5, 4));
+    began(SSE);
+    expect_taken("retry: 1000\n\n", false);
+    run(14999);
+    assert_true(asleep);
+    run(1);
+    expect_taken(": heartbeat\n\n", false);
+    run(14999);
+    assert_true(asleep);
+    run(1);
+    assert_false(asleep);
+    events("/v1/events", "application/jsonl");
+    rig_answer(PAGE("", 5, 4));
+    began("application/x-ndjson");
+    expect_taken("", false);
+    run(15000);
+    expect_taken("\n", false);
+}
+
+static void a_page_that_fails_later_is_read_again_and_a_plan_that_is_gone_ends_it(void **state)
+{
+    static const enum bt_code ends[] = {BT_UNAUTHORIZED, BT_NOT_FOUND, BT_GONE};
+
+    (void)state;
+    for (size_t i = 0; i <= 3; i++) {
+        events("/v1/events?after=3", SSE);
+        rig_answer(PAGE(E(4, "a"), 5, 9));
+        began(SSE);
+        expect_taken("retry: 1000\n\n" LINE(4, "a"), false);
+        run(1);
+        rig_refuse(i < 3 ? ends[i] : BT_UNAVAILABLE, "no");
+        assert_false(asleep);
+        expect_taken("", i < 3);
+        if (i == 3) {
+            assert_int_equal(rig.asked, 2);
+            run(249);
+            assert_int_equal(rig.asked, 2);
+            run(1);
+            assert_int_equal(rig.asked, 3);
+        }
+    }
+}
+
+static void
+a_live_read_that_fails_is_made_again_and_one_without_rights_ends_the_streams(void **state)
+{
+    (void)state;
+    events("/v1/events", SSE);
+    rig_answer(PAGE("", 5, 4));
+    began(SSE);
+    expect_taken("retry: 1000\n\n", false);
+    run(1);
+    rig_refuse(BT_UNAVAILABLE, "away");
+    run(1);
+    assert_int_equal(rig.asked, 2);
+    run(250);
+    assert_int_equal(rig.asked, 3);
+    rig_refuse(BT_UNAUTHORIZED, "who?");
+    run(1);
+    expect_taken("", true);
+}
+
+static void a_history_that_was_lost_ends_a_stream_with_where_to_begin(void **state)
+{
+    static const uint8_t details[] = "\x81\xa7"
+                                     "fromSeq\x05";
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct reply lost = {
+            .problem = {.code = BT_HISTORY_CHANGED, .details = {details, sizeof details - 1}}};
+        events("/v1/events?after=3", i == 1 ? "application/jsonl" : SSE);
+        rig_answer(PAGE(E(4, "a"), 5, 9));
+        began(i == 1 ? "application/x-ndjson" : SSE);
+        expect_taken(i == 1 ? E(4, "a") "\n" : "retry: 1000\n\n" LINE(4, "a"), false);
+        run(1);
+        lost.problem.details.ptr = i == 2 ? NULL : details;
+        rig.calls[0].open = false;
+        rig.spec.done(rig.spec.self, &lost);
+        expect_taken(
+            i == 0   ? "event: history_changed\ndata: {'type':'history_changed','fromSeq':5}\n\n"
+            : i == 1 ? "{'type':'history_changed','fromSeq':5}\n"
+                     : "event: history_changed\ndata: {'type':'history_changed','fromSeq':1}\n\n",
+            true);
+    }
+}
+
+static void of_a_fleet_a_place_has_the_id_of_its_event(void **state)
+{
+#define ID "01A20FC9-DD1B-70C5-9698-077211201167"
+    (void)state;
+    events("/v1/events?after=3:" ID, SSE);
+    expect_asked("{'fromSeq':4,'limit':1,'afterEventId':'" ID "'}"); /* is it there? */
+    rig_answer("{'leader':'L','events':[],'nextSeq':4,'lastSeq':3}");
+    expect_asked("{'fromSeq':4,'limit':500,'afterEventId':'" ID "'}");
+    rig_answer("{'leader':'L','events':[],'nextSeq':4,'lastSeq':3}");
+    began(SSE);
+    expect_taken("retry: 1000\n\n", false);
+    run(1);
+    expect_asked("{'fromSeq':4,'limit':1000,'waitMs':20000,'afterEventId':'" ID "'}");
+    rig_answer("{'leader':'L','events':[{'seq':4,'eventId':'E4','type':'t'}],'nextSeq':5,'lastSeq':"
+               "4}");
+    run(1);
+    expect_taken("id: 4:E4\nevent: t\ndata: {'seq':4,'eventId':'E4','type':'t'}\n\n", false);
+    events("/v1/events", SSE); /* from now on: after the last event, by its id */
+    rig_answer("{'leader':'L','events':[],'nextSeq':8,'lastSeq':7}");
+    expect_asked("{'fromSeq':7,'limit':1}");
+    rig_answer("{'leader':'L','events':[],'nextSeq':8,'lastSeq':7,'lastEventId':'E7'}");
+    began(SSE);
+    expect_taken("retry: 1000\n\nid: 7:E7\n\n", false);
+}
+
+static void two_streams_follow_one_read(void **state)
+{
+    static struct http first;
+    struct stream *st;
+
+    (void)state;
+    events("/v1/events", SSE);
+    rig_answer(PAGE("", 5, 4));
+    rig.h.state = HTTP_ANSWERED;
+    first = rig.h;
+    st = rig.h.stream;
+    st->h = &first;
+    run(1);
+    assert_int_equal(rig.asked, 2);
+    rig.h.stream = NULL;
+    first.s = &rig.s;
+    {
+        struct stream *streams = rig.s.streams;
+        uint32_t allowed;
+        struct bt_error err;
+        rig.h.state = HTTP_BODY;
+        assert_int_equal(uri_parse(STR_LIT("/v1/events?after=2"), &rig.h.uri, &err), BT_OK);
+        rig.h.route = route_find(&rig.h.uri, HTTP_GET, &rig.h.params, &allowed);
+        stream_begin(&rig.h);
+        assert_ptr_equal(rig.s.streams->next, streams);
+        assert_int_equal(rig.asked, 3);
+    }
+    rig_answer(PAGE(E(3, "a") "," E(4, "b"), 5, 4));
+    rig.h.state = HTTP_ANSWERED;
+    assert_int_equal(rig.asked, 3); /* it has all: it follows, too */
+    run(1);
+    assert_int_equal(rig.asked, 3);
+    assert_int_equal(rig.h.stream->feed->followers, 2);
+    stream_free(st);
+    assert_int_equal(rig.h.stream->feed->followers, 1);
+}
+
+/* ---- what is asked for ---- */
+
+static void one_page_is_the_answer_of_the_daemon(void **state)
+{
+    (void)state;
+    events("/v1/events?after=3&limit=7&waitMs=60000&type=a", "application/json");
+    expect_asked("{'fromSeq':4,'limit':7,'waitMs':60000,'types':['a']}");
+    assert_int_equal(rig.spec.wait_ms, 60000);
+    events("/v1/plans/P/events?after=3:" ID, "application/json");
+    expect_asked("{'fromSeq':4,'afterEventId':'" ID "','limit':100,'waitMs':0,'planId':'P'}");
+    request("/v1/events", "application/json");
+    rig.busy = BT_BUSY;
+    stream_begin(&rig.h);
+    assert_int_equal(rig.h.status, 503);
+}
+
+static void what_is_wrong_in_what_is_asked_is_named(void **state)
+{
+    static const struct {
+        const char *target, *accept, *field, *words;
+        unsigned status;
+    } all[] = {
+        {"/v1/events", "image/png", "Accept", "expected text/event-stream", 406},
+        {"/v1/events?x=1", SSE, "x", "x (query): there is no such field", 400},
+        {"/v1/events?after=x", SSE, "after", "expected the id of the last event", 400},
+        {"/v1/events?after=1:x", SSE, "after", "expected the id of the last event", 400},
+        {"/v1/events?after=1&after=2", SSE, "after", "it stands there twice", 400},
+        {"/v1/events?limit=5", SSE, "limit", "only for a page", 400},
+        {"/v1/events?waitMs=5", SSE, "waitMs", "only for a page", 400},
+        {"/v1/events?limit=x", "application/json", "limit", "expected a number up to", 400},
+        {"/v1/events?waitMs=60001", "application/json", "waitMs", "expected a number up to 60000",
+         400},
+        {"/v1/events?limit=1&limit=1", "application/json", "limit", "it stands there twice", 400},
+        {"/v1/events?vocabulary=x", "application/json", "vocabulary", "only for a stream", 400},
+        {"/v1/events?vocabulary=x", "application/jsonl", "vocabulary", "only for a stream", 400},
+        {"/v1/events?vocabulary=x&vocabulary=x", SSE, "vocabulary", "it stands there twice", 400},
+        {"/v1/events?vocabulary=x", SSE, "vocabulary", "not in this test", 400}};
+    static const char *const right[] = {"text/*", "*/*", "TEXT/EVENT-STREAM",
+                                        "a, text/event-stream"};
+    char many[1024] = "/v1/events?after=1";
+
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        events(all[i].target, all[i].accept);
+        assert_int_equal(rig.h.status, all[i].status);
+        assert_string_equal(rig.field, all[i].field);
+        assert_non_null(strstr(rig.message, all[i].words));
+        assert_int_equal(rig.asked, 0);
+    }
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        events("/v1/events", right[i]);
+        assert_int_equal(rig.h.state, HTTP_WAITS);
+    }
+    for (int i = 0; i < STREAM_TYPES_MAX; i++) {
+        (void)strcat(many, "&type=t");
+    }
+    events(many, SSE);
+    assert_int_equal(rig.h.state, HTTP_WAITS);
+    (void)strcat(many, "&type=t");
+    events(many, SSE);
+    assert_int_equal(rig.h.status, 400);
+    assert_non_null(strstr(rig.message, "at most 64 types"));
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+    const struct CMUnitTest tests[] = {
+        TEST(a_stream_without_a_place_begins_now_and_follows),
+        TEST(a_stream_reads_what_it_missed_and_then_follows),
+        TEST(a_place_after_the_last_event_is_of_another_journal),
+        TEST(the_header_of_who_comes_back_wins),
+        TEST(a_stream_of_a_plan_ends_with_it),
+        TEST(a_plan_that_is_over_is_read_to_its_end),
+        TEST(silence_has_a_heartbeat_each_fifteen_seconds),
+        TEST(a_page_that_fails_later_is_read_again_and_a_plan_that_is_gone_ends_it),
+        TEST(a_live_read_that_fails_is_made_again_and_one_without_rights_ends_the_streams),
+        TEST(a_history_that_was_lost_ends_a_stream_with_where_to_begin),
+        TEST(of_a_fleet_a_place_has_the_id_of_its_event),
+        TEST(two_streams_follow_one_read),
+        TEST(one_page_is_the_answer_of_the_daemon),
+        TEST(what_is_wrong_in_what_is_asked_is_named),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
