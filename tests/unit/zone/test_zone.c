@@ -109,6 +109,63 @@ static void rules_that_are_none_are_refused(void **state)
     }
 }
 
+/* Each rule for 400 days: the next change is the first second with another offset. */
+static void the_next_change_is_the_first_second_with_another_offset(void **state)
+{
+    static const char *const rules[] = {"CET-1CEST,M3.5.0,M10.5.0/3", "IST-1GMT0,M10.5.0,M3.5.0/1",
+                                        "<-02>2<-01>,M3.5.0/-1,M10.5.0/0", "A0B,J60/0,J61/0",
+                                        "NZST-12NZDT,M9.5.0,M4.1.0/3"};
+    const int64_t from = utc_of("2023-12-20T00:00:00");
+    char bytes[MADE_MAX];
+    struct zone z;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        uint32_t changes = 0;
+        assert_true(zone_read(make(rules[i], bytes), room, ZONE_CHANGES_MAX, &z));
+        for (int64_t at = from; at < from + 400 * 86400; at += 1800) {
+            int64_t next = 0;
+            assert_true(zone_next_change(&z, at, &next));
+            assert_true(next > at);
+            assert_int_equal(zone_offset(&z, next - 1), zone_offset(&z, at));
+            assert_int_not_equal(zone_offset(&z, next), zone_offset(&z, at));
+            changes += next <= at + 1800;
+        }
+        assert_in_range(changes, 2, 3);
+    }
+    assert_true(zone_read(make("<+03>-3", bytes), room, ZONE_CHANGES_MAX, &z));
+    assert_false(zone_next_change(&z, from, &(int64_t){0}));
+}
+
+static void offsets_go_to_26_hours_and_no_further(void **state)
+{
+    char bytes[MADE_MAX];
+    struct zone z;
+
+    (void)state;
+    expect_offset("A-26", "2026-07-01", 26 * 3600);
+    expect_offset("A26", "2026-07-01", -26 * 3600);
+    assert_false(zone_read(make("A-26:00:01", bytes), room, ZONE_CHANGES_MAX, &z));
+    assert_false(zone_read(make("A26:00:01", bytes), room, ZONE_CHANGES_MAX, &z));
+}
+
+static void each_header_of_a_file_begins_with_its_mark(void **state)
+{
+    char bytes[MADE_MAX];
+    const struct str file = make("CET-1", bytes);
+    struct zone z;
+
+    (void)state;
+    for (size_t at = 0; at < 4; at++) {
+        for (size_t header = 0; header <= 54; header += 54) {
+            bytes[header + at] ^= 1;
+            assert_false(zone_read(file, room, ZONE_CHANGES_MAX, &z));
+            bytes[header + at] ^= 1;
+        }
+    }
+    assert_true(zone_read(file, room, ZONE_CHANGES_MAX, &z));
+}
+
 /* No byte of a file may lead out of it, or to a question without an end. */
 static void damaged_files_are_refused_or_answer(void **state)
 {
@@ -176,6 +233,9 @@ int main(void)
         cmocka_unit_test(a_stamp_has_milliseconds_and_no_more),
         cmocka_unit_test(rules_of_all_forms_are_understood),
         cmocka_unit_test(rules_that_are_none_are_refused),
+        cmocka_unit_test(the_next_change_is_the_first_second_with_another_offset),
+        cmocka_unit_test(offsets_go_to_26_hours_and_no_further),
+        cmocka_unit_test(each_header_of_a_file_begins_with_its_mark),
         cmocka_unit_test(damaged_files_are_refused_or_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
