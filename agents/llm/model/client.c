@@ -8,6 +8,7 @@
 #include "agents/llm/model/null_rules.h"
 #include "agents/llm/model/provider_call.h"
 #include "agents/web/url.h"
+#include "protocol/base/assert.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
@@ -269,10 +270,7 @@ enum bt_code llm_complete(struct llm_client *c, const struct llm_request *reques
     *ret = (struct llm_reply){.retry_after_ms = MSEC_NEVER};
     buf_init(&ret->text, 1);
     err = err == NULL ? &local : err;
-    if (request->n_turns < 1 || request->n_turns > LLM_TURNS_MAX || request->max_tokens < 1) {
-        return err_set(err, BT_INVALID, "expected 1 to %d turns and at least one token",
-                       LLM_TURNS_MAX);
-    }
+    ASSERT(request->n_turns >= 1 && request->n_turns <= LLM_TURNS_MAX && request->max_tokens >= 1);
     if (request->schema == NULL) {
         code = try_providers(&a, err);
     } else {
