@@ -227,7 +227,7 @@ static enum bt_code exchange(struct bt_client *c, const struct buf *request, mse
         link_msg_free(*ret);
         *ret = NULL;
         x = NULL;
-        if (url[0] == 0 && clock_mono_ms() >= deadline) {
+        if (url[0] == 0 && clock_mono_ms() + AGAIN_MS >= deadline) { /* no time for another look */
             return err_set(err, BT_UNAVAILABLE, "nobody leads shard %u now", shard);
         }
         if (url[0] == 0) {
