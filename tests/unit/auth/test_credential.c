@@ -278,7 +278,9 @@ static void an_id_is_the_name_of_a_file(void **state)
     char id[LIMIT_ID_BYTES + 2];
 
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        p->err.code = BT_OK;
         assert_true(credential_id_ok(str_from(good[i]), &p->err));
+        assert_int_equal(p->err.code, BT_OK); /* nothing is said */
     }
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_false(credential_id_ok(str_from(bad[i]), &p->err));

@@ -339,10 +339,27 @@ static void token_may_go_to_its_owner_and_the_users_of_the_variable(void **state
     (void)unsetenv("BATON_ALLOW_UIDS");
 }
 
+#define ID "\"0190F3C2-7A1B-7C3D-9E4F-0123456789AB\""
+#define END(control, version, instance, pid)                                                       \
+    "{\"control\":" control ",\"events\":\"\",\"version\":" version ",\"instance\":" instance      \
+    ",\"pid\":" pid "}"
+
 static void damaged_endpoints_are_told_with_their_file(void **state)
 {
-    static const char *const texts[] = {"", "{", "[]", "{\"control\":1}",
-                                        "{\"control\":\"x\",\"events\":\"y\"}"};
+    static const char *const texts[] = {
+        "",
+        "{",
+        "[]",
+        "{\"control\":1}",
+        "{\"control\":\"x\",\"events\":\"y\"}",
+        END("\"\"", "\"v\"", ID, "1"),
+        END("7", "\"v\"", ID, "1"),
+        END("\"a\\u0000b\"", "\"v\"", ID, "1"),
+        END("\"x\"", "\"\"", ID, "1"),
+        END("\"x\"", "\"1234567890123456789012345678901x\"", ID, "1"),
+        END("\"x\"", "\"v\"", "\"x\"", "1"),
+        END("\"x\"", "\"v\"", ID, "\"1\""),
+        END("\"x\"", "\"v\"", ID, "-1")};
     struct place *p = *state;
     struct state_endpoints got;
 
@@ -351,6 +368,28 @@ static void damaged_endpoints_are_told_with_their_file(void **state)
         assert_int_equal(state_endpoints_read(p->dir, &got, &p->err), BT_INVALID);
         assert_non_null(strstr(p->err.msg, p->endpoints));
     }
+    write_bytes(p->endpoints, END("\"x\"", "\"123456789012345678901234567890x\"", ID, "1"), 0600);
+    assert_int_equal(state_endpoints_read(p->dir, &got, &p->err), BT_OK);
+    assert_true(got.pid == 1 && got.pid_namespace == 0 && got.events[0] == 0);
+}
+
+/* A spare block that is there stays. */
+static void endpoints_that_are_removed_leave_one_spare_block(void **state)
+{
+    struct place *p = *state;
+    struct state_endpoints e = {.control = "c", .version = "v", .instance = uuid_new(), .pid = 7};
+    char spare[512];
+    struct stat st;
+
+    (void)snprintf(spare, sizeof spare, "%s/endpoints.spare", p->dir);
+    p->err.code = BT_INVALID;
+    assert_int_equal(state_endpoints_write(p->dir, &e, &p->err), BT_OK);
+    assert_int_equal(p->err.code, BT_INVALID); /* nothing is said */
+    write_bytes(spare, "kept", 0600);
+    assert_int_equal(state_endpoints_remove(p->dir, e.instance, &p->err), BT_OK);
+    assert_int_equal(access(p->endpoints, F_OK), -1);
+    assert_true(stat(spare, &st) == 0 && st.st_size == 4);
+    assert_int_equal(unlink(spare), 0);
 }
 
 int main(void)
@@ -366,6 +405,7 @@ int main(void)
         TEST(careless_or_damaged_tokens_are_refused),
         TEST(endpoints_are_read_as_written_and_removed_by_their_owner),
         TEST(damaged_endpoints_are_told_with_their_file),
+        TEST(endpoints_that_are_removed_leave_one_spare_block),
         TEST(daemon_has_ended_when_its_process_has),
         TEST(token_may_go_to_its_owner_and_the_users_of_the_variable),
     };
