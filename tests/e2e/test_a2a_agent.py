@@ -219,6 +219,8 @@ class Misbehaving(A2a):
                 self.assertNotIn(KEY, json.dumps(failure))
                 self.assertFalse(failure["retryable"], "an unsafe skill may have had its effects")
         self.assertEqual(self.ask("edge")["result"]["text"].count("x"), 64)
+        cards = [json.loads(self.run_agent({**self.settings, **more}, "--card", env=self.env).stdout) for more in ({}, {"agentId": "peer"})]
+        self.assertEqual([c["agentId"] for c in cards], ["a2a", "peer"])
         self.assertEqual({c[1] for c in Odd.calls}, {"Bearer " + KEY})
         self.assertTrue(self.ask("500", effects={"do*": "idempotent"})["failure"]["retryable"])
 

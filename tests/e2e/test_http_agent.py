@@ -363,7 +363,10 @@ class Settings(Http):
 
     def test_the_card_says_what_a_step_may_give(self):
         s = self.settings({"id": "x", "path": "/x/{id}", "query": {"q": "{filter.text}"}, "pages": {"next": "link"}}, {"id": "y", "method": "POST", "path": "/y"})
-        skills = {k["id"]: k for k in json.loads(self.run_agent(s, "--card").stdout)["skills"]}
+        card = json.loads(self.run_agent({**s, "agentId": "desk"}, "--card").stdout)
+        self.assertEqual(card["agentId"], "desk")
+        self.assertEqual(json.loads(self.run_agent(s, "--card").stdout)["agentId"], "http")
+        skills = {k["id"]: k for k in card["skills"]}
         schema = skills["x"]["inputSchema"]
         self.assertEqual((sorted(schema["properties"]), schema["required"], skills["x"]["effects"], skills["y"]["effects"]), (["filter", "id", "limit"], ["id"], "none", "unsafe"))
 

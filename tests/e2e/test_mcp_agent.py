@@ -113,9 +113,9 @@ class Peers(Mcp):
 
 
 class Script(Mcp):
-    def settings(self, *names, **more):
+    def settings(self, *names, listed=None, **more):
         spec = self.dir / "spec.json"
-        spec.write_text(json.dumps({"log": str(self.dir / "log"), "tools": [
+        spec.write_text(json.dumps({"log": str(self.dir / "log"), "list": listed or {}, "tools": [
             {"name": n, "description": "Does %s." % n, "inputSchema": {"type": "object", "additionalProperties": False, "properties": {"x": {"type": "integer"}}}} for n in names]}))
         return {"command": [sys.executable, "-B", str(SERVER), str(spec)], "timeoutMs": 20000, **more}
 
@@ -128,11 +128,20 @@ class Scripted(Script):
     def test_tools_of_all_pages_become_skills_and_too_many_are_named(self):
         names = ["t%d" % i for i in range(62)]
         self.assertEqual(len(self.skills(self.settings(*names))), 62)
+        self.assertEqual([json.loads(self.run_agent(self.settings("a", **more), "--card").stdout)["agentId"] for more in ({}, {"agentId": "tools"})], ["mcp", "tools"])
         done = self.run_agent(self.settings(*names, "t62"), "--card")
         self.assertEqual((done.returncode, "more than 62 tools; choose some" in done.stderr), (2, True), done.stderr)
         self.assertEqual(sorted(self.skills(self.settings(*names, "t62", tools=["t1*", "t6"]))), sorted(["t1", "t6", *["t1%d" % i for i in range(10)]]))
         done = self.run_agent(self.settings("a", tools=["b"]), "--card")
         self.assertIn("no tool that fits", done.stderr)
+
+    def test_a_list_that_is_none_or_does_not_end_is_refused(self):
+        for listed, said in (({"tools": {}}, "the answer has no list of tools"), ({"tools": None}, "the answer has no list of tools"),
+                             ({"tools": [], "nextCursor": "7"}, "the pages do not end"), ({"tools": [], "nextCursor": "7" * 1024}, "the pages do not end"),
+                             ({"tools": [{"description": "d"}]}, "a tool without a name")):
+            done = self.run_agent(self.settings("a", listed=listed), "--card")
+            self.assertEqual((done.returncode, said in done.stderr), (2, True), done.stderr)
+        self.assertLess(len(self.received("tools/list")), 60)
 
     def test_arguments_and_a_small_environment_arrive(self):
         got = json.loads(self.result(self.settings("any", env={"MY": "1"}, passEnv=["HOME"]), "any", {"x": 5})["text"])

@@ -72,7 +72,7 @@ while True:
         at = int(m["params"].get("cursor", 0))
         page = spec["tools"][at:at + 3]
         more = {"nextCursor": str(at + 3)} if at + 3 < len(spec["tools"]) else {}
-        send({"jsonrpc": "2.0", "id": m["id"], "result": {"tools": page, **more}})
+        send({"jsonrpc": "2.0", "id": m["id"], "result": {"tools": page, **more, **spec.get("list", {})}})
     elif method == "tools/call":
         call(m)
     elif "id" in m and method:
