@@ -745,6 +745,7 @@ static void recipes_of_a_directory_are_tools(void **state)
     expect_asked(MSG_plan_submit,
                  "{'plan':{'description':'D','steps':[{'stepId':'s','agentId':'a','task':"
                  "'do 3'}]}}");
+    assert_false(rig.spec.reads);
     rig_answer("{'planId':'P'}");
     assert_int_equal(follows.from, 1);
     call("tools/call", "{'name':'recipe__own_name-aAzZ09_'}");
