@@ -13,7 +13,19 @@ enum { DEPTH_DEFAULT = 1, PATH_DEPTH_DEFAULT = 6, PATHS_MAX = 1000 };
 struct asking {
     struct store store;
     sqlite3_stmt *find, *entity, *relation;
+    bool lost; /* something of the answer, for want of memory */
 };
+
+static void add(struct asking *a, cJSON *to, const char *name, cJSON *item)
+{
+    a->lost |= !graph_add(to, name, item);
+}
+
+/* A text of the row that the statement stands on. */
+static void add_text(struct asking *a, cJSON *to, const char *name, sqlite3_stmt *st, int column)
+{
+    add(a, to, name, cJSON_CreateString(store_text(st, column).ptr));
+}
 
 static enum bt_code open_all(struct asking *a, struct bt_step *step, const struct graph *g,
                              struct bt_error *err)
@@ -45,17 +57,17 @@ static void close_all(struct asking *a)
 }
 
 /* {key, kind?, name?, properties} of the row that the statement stands on. */
-static cJSON *entity_data(sqlite3_stmt *st)
+static cJSON *entity_data(struct asking *a, sqlite3_stmt *st)
 {
     static const char *const members[] = {"key", "kind", "name"};
     cJSON *one = cJSON_CreateObject();
 
     for (int i = 0; i < 3; i++) {
         if (sqlite3_column_type(st, i) != SQLITE_NULL) {
-            (void)cJSON_AddStringToObject(one, members[i], store_text(st, i).ptr);
+            add_text(a, one, members[i], st, i);
         }
     }
-    (void)cJSON_AddItemToObject(one, "properties", cJSON_Parse(store_text(st, 3).ptr));
+    add(a, one, "properties", cJSON_Parse(store_text(st, 3).ptr));
     return one;
 }
 
@@ -66,7 +78,7 @@ static enum bt_code add_entity(struct asking *a, int64_t id, cJSON **ret, struct
 
     (void)sqlite3_bind_int64(a->entity, 1, id);
     code = store_next(&a->store, a->entity, &row, err);
-    *ret = row ? entity_data(a->entity) : NULL;
+    *ret = row ? entity_data(a, a->entity) : NULL;
     (void)sqlite3_reset(a->entity);
     return code;
 }
@@ -100,6 +112,23 @@ static enum bt_code check_whole(size_t n, uint32_t limit, bool set, struct bt_er
                : err_set(err, BT_LIMIT, "more than %u results; ask for less, or set limit", limit);
 }
 
+/* Adds what every answer has. Without memory the answer is not whole. */
+static void reply(struct asking *a, struct bt_step *step, cJSON *data, const cJSON *list,
+                  bool truncated, struct buf *text, const char *none)
+{
+    const bool any = list != NULL && list->child != NULL;
+    struct bt_error err;
+
+    add(a, data, "count", cJSON_CreateNumber(cJSON_GetArraySize(list)));
+    add(a, data, "truncated", cJSON_CreateBool(truncated));
+    if (buf_check(text, &err) != BT_OK) {
+        cJSON_Delete(data);
+        bt_step_fail_error(step, &err);
+    } else {
+        graph_reply(step, data, !a->lost && list != NULL, any ? buf_cstr(text) : none);
+    }
+}
+
 /* ---- find ---- */
 
 void graph_find(struct bt_step *step, void *self)
@@ -130,19 +159,17 @@ void graph_find(struct bt_step *step, void *self)
         (void)(text != NULL ? (store_bind(st, 1, str_from(text)), 0) : 0);
         (void)(kind != NULL ? (store_bind(st, 2, str_from(kind)), 0) : 0);
         while ((code = store_next(&a.store, st, &row, &err)) == BT_OK && row && ++n <= limit) {
-            (void)cJSON_AddItemToArray(list, entity_data(st));
+            add(&a, list, NULL, entity_data(&a, st));
             buf_printf(&lines, "%s\n", store_text(st, 0).ptr);
         }
     }
     code = code == BT_OK ? check_whole(n, limit, set, &err) : code;
     (void)sqlite3_finalize(st);
     if (code == BT_OK) {
-        (void)cJSON_AddNumberToObject(data, "count", cJSON_GetArraySize(list));
-        (void)cJSON_AddBoolToObject(data, "truncated", n > limit);
         if (n > limit) {
             whole_mark(step, &lines, "more than %u entities fit; set a higher limit", limit);
         }
-        input_reply(step, data, n == 0 ? "no entity fits" : buf_cstr(&lines));
+        reply(&a, step, data, list, n > limit, &lines, "no entity fits");
     } else {
         cJSON_Delete(data);
         bt_step_fail_error(step, &err);
@@ -165,13 +192,13 @@ static enum bt_code add_relation(struct asking *a, int64_t id, cJSON *list, stru
     (void)sqlite3_bind_int64(a->relation, 1, id);
     code = store_next(&a->store, a->relation, &row, err);
     for (int i = 0; i < 3 && row; i++) {
-        (void)cJSON_AddStringToObject(one, members[i], store_text(a->relation, i).ptr);
+        add_text(a, one, members[i], a->relation, i);
     }
     if (row && text != NULL) {
         buf_printf(text, "%s -%s-> %s", store_text(a->relation, 0).ptr,
                    store_text(a->relation, 1).ptr, store_text(a->relation, 2).ptr);
     }
-    (void)cJSON_AddItemToArray(list, one);
+    add(a, list, NULL, one);
     (void)sqlite3_reset(a->relation);
     return code;
 }
@@ -186,9 +213,13 @@ static enum bt_code put_neighbour(struct asking *a, const struct graph_walk *w, 
     if (code != BT_OK || one == NULL) {
         return code;
     }
-    (void)cJSON_AddNumberToObject(one, "depth", w->nodes[node].depth);
-    via = cJSON_AddArrayToObject(one, "via");
-    (void)cJSON_AddItemToArray(list, one);
+    via = cJSON_CreateArray();
+    add(a, one, "depth", cJSON_CreateNumber(w->nodes[node].depth));
+    add(a, one, "via", via);
+    add(a, list, NULL, one);
+    if (a->lost) {
+        return err_set(err, BT_NOMEM, "out of memory for the result");
+    }
     for (uint32_t e = w->nodes[node].from; e != UINT32_MAX && code == BT_OK; e = w->edges[e].next) {
         code = add_relation(a, w->edges[e].id, via, text, err);
         buf_add_byte(text, '\n');
@@ -219,13 +250,11 @@ void graph_neighbours(struct bt_step *step, void *self)
         code = put_neighbour(&a, &walk, i, list, &text, &err);
     }
     if (code == BT_OK) {
-        (void)cJSON_AddNumberToObject(data, "count", cJSON_GetArraySize(list));
-        (void)cJSON_AddBoolToObject(data, "truncated", walk.n_nodes - 1 > limit);
         if (walk.n_nodes - 1 > limit) {
             whole_mark(step, &text, "%u of %u entities; set a higher limit", limit,
                        walk.n_nodes - 1);
         }
-        input_reply(step, data, walk.n_nodes > 1 ? buf_cstr(&text) : "no neighbours");
+        reply(&a, step, data, list, walk.n_nodes - 1 > limit, &text, "no neighbours");
     } else {
         cJSON_Delete(data);
         bt_step_fail_error(step, &err);
@@ -255,7 +284,10 @@ static enum bt_code put_path(struct paths *p, const struct path *way, struct bt_
     cJSON *one = cJSON_CreateArray();
     enum bt_code code = BT_OK;
 
-    (void)cJSON_AddItemToArray(p->list, one);
+    add(p->a, p->list, NULL, one);
+    if (p->a->lost) {
+        return err_set(err, BT_NOMEM, "out of memory for the result");
+    }
     for (uint32_t i = way->n; i-- > 0 && code == BT_OK;) {
         code = add_relation(p->a, p->walk->edges[way->edges[i]].id, one, &p->text, err);
         buf_add_cstr(&p->text, i > 0 ? ", " : "\n");
@@ -282,15 +314,13 @@ static enum bt_code follow(struct paths *p, uint32_t node, struct path *way, str
 
 static void reply_paths(struct bt_step *step, struct paths *p, cJSON *data, int64_t length)
 {
-    (void)cJSON_AddNumberToObject(data, "count", cJSON_GetArraySize(p->list));
-    (void)cJSON_AddBoolToObject(data, "truncated", p->n > p->limit);
     if (length >= 0) {
-        (void)cJSON_AddNumberToObject(data, "length", (double)length);
+        add(p->a, data, "length", cJSON_CreateNumber((double)length));
     }
     if (p->n > p->limit) {
         whole_mark(step, &p->text, "%u of more paths; set a higher limit", p->limit);
     }
-    input_reply(step, data, p->n > 0 ? buf_cstr(&p->text) : "no path");
+    reply(p->a, step, data, p->list, p->n > p->limit, &p->text, "no path");
 }
 
 void graph_paths(struct bt_step *step, void *self)

@@ -59,17 +59,18 @@ static enum bt_code check_members(const cJSON *item, const char *const *known, s
 static enum bt_code read_properties(const cJSON *item, struct buf *out, struct bt_error *err)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(item, "properties");
+    enum bt_code code;
 
     if (v != NULL && !cJSON_IsObject(v)) {
         return err_set(err, BT_INVALID, "properties: expected an object");
     }
     if (v == NULL) {
         buf_add_cstr(out, "{}");
-        return BT_OK;
+        return buf_check(out, err);
     }
-    return cjson_to_json(v, out, err) == BT_OK
-               ? BT_OK
-               : err_set(err, BT_LIMIT, "properties: over %d bytes", PROPERTIES_MAX);
+    code = cjson_to_json(v, out, err);
+    return code != BT_LIMIT ? code
+                            : err_set(err, BT_LIMIT, "properties: over %d bytes", PROPERTIES_MAX);
 }
 
 /* ---- one entity, one relation ---- */
@@ -249,11 +250,27 @@ static enum bt_code merge_all(struct merging *m, const cJSON *params, struct bt_
     return code == BT_OK ? store_commit(&m->store, err) : code;
 }
 
+struct counted {
+    const char *name;
+    uint32_t n;
+};
+
+static void reply_counts(struct bt_step *step, const struct counted *counts, size_t n,
+                         const char *text)
+{
+    cJSON *data = cJSON_CreateObject();
+    bool whole = true;
+
+    for (size_t i = 0; i < n; i++) {
+        whole = graph_add(data, counts[i].name, cJSON_CreateNumber(counts[i].n)) && whole;
+    }
+    graph_reply(step, data, whole, text);
+}
+
 void graph_merge(struct bt_step *step, void *self)
 {
     struct merging m = {.added = 0};
     cJSON *params = NULL;
-    cJSON *data;
     struct bt_error err;
     char text[200];
     enum bt_code code = input_parameters(step, &params, &err);
@@ -265,17 +282,16 @@ void graph_merge(struct bt_step *step, void *self)
     code = code == BT_OK ? graph_open(self, step, &m.store, &err) : code;
     code = code == BT_OK ? merge_all(&m, params, &err) : code;
     if (code == BT_OK) {
-        data = cJSON_CreateObject();
-        (void)cJSON_AddNumberToObject(data, "entitiesAdded", m.added);
-        (void)cJSON_AddNumberToObject(data, "entitiesChanged", m.changed);
-        (void)cJSON_AddNumberToObject(data, "entitiesUnchanged", m.same);
-        (void)cJSON_AddNumberToObject(data, "relationsAdded", m.relations_added);
-        (void)cJSON_AddNumberToObject(data, "relationsChanged", m.relations_changed);
-        (void)cJSON_AddNumberToObject(data, "relationsUnchanged", m.relations_same);
+        const struct counted counts[] = {{"entitiesAdded", m.added},
+                                         {"entitiesChanged", m.changed},
+                                         {"entitiesUnchanged", m.same},
+                                         {"relationsAdded", m.relations_added},
+                                         {"relationsChanged", m.relations_changed},
+                                         {"relationsUnchanged", m.relations_same}};
         (void)snprintf(text, sizeof text,
                        "%u entities added, %u changed; %u relations added, %u changed", m.added,
                        m.changed, m.relations_added, m.relations_changed);
-        input_reply(step, data, text);
+        reply_counts(step, counts, sizeof counts / sizeof counts[0], text);
     } else {
         bt_step_fail_error(step, &err);
     }
@@ -355,7 +371,6 @@ void graph_remove(struct bt_step *step, void *self)
 {
     struct removing m = {.entities = 0};
     cJSON *params = NULL;
-    cJSON *data;
     struct bt_error err;
     char text[200];
     enum bt_code code = input_parameters(step, &params, &err);
@@ -363,12 +378,11 @@ void graph_remove(struct bt_step *step, void *self)
     code = code == BT_OK ? graph_open(self, step, &m.store, &err) : code;
     code = code == BT_OK ? remove_all(&m, params, &err) : code;
     if (code == BT_OK) {
-        data = cJSON_CreateObject();
-        (void)cJSON_AddNumberToObject(data, "entitiesRemoved", m.entities);
-        (void)cJSON_AddNumberToObject(data, "relationsRemoved", m.relations);
+        const struct counted counts[] = {{"entitiesRemoved", m.entities},
+                                         {"relationsRemoved", m.relations}};
         (void)snprintf(text, sizeof text, "%u entities and %u relations removed", m.entities,
                        m.relations);
-        input_reply(step, data, text);
+        reply_counts(step, counts, 2, text);
     } else {
         bt_step_fail_error(step, &err);
     }

@@ -177,7 +177,7 @@ static void every_shortest_path_is_found(void **state)
             "\"to\":\"a\"}]}"),
         "completed");
     steps_expect(run("paths", "{\"from\":\"a\",\"to\":\"d\",\"direction\":\"out\"}"),
-                 "\"count\":3,\"truncated\":false,\"length\":2");
+                 "\"length\":2,\"count\":3,\"truncated\":false");
     steps_expect(run("paths", "{\"from\":\"a\",\"to\":\"d\",\"direction\":\"out\",\"limit\":2}"),
                  "\"count\":2,\"truncated\":true");
     steps_expect(run("paths", "{\"from\":\"a\",\"to\":\"e\",\"direction\":\"out\",\"depth\":2}"),
