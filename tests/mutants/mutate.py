@@ -117,7 +117,7 @@ ROOMS = {
     "mcp": ("agents/mcp/*.c", [r"unit\.test_mcp_.*", r"e2e\.mcp_agent$"], r"e2e\.(agents_add|conformance|gateway_mcp)$"),
     "a2a": ("agents/a2a/*.c", [r"unit\.test_a2a_.*", r"e2e\.a2a_agent$"], r"e2e\.(agents_add|conformance|gateway_a2a)$"),
     "rag": ("agents/rag/*.c", [r"unit\.test_rag_.*", r"e2e\.rag$"], r"e2e\.(conformance|seed_s001)$"),
-    "graph": ("agents/graph/*.c", [r"unit\.test_graph$"], r"e2e\.(conformance|seed_s001|seed_s004|gallery)$"),
+    "graph": ("agents/graph/*.c", [r"unit\.test_graph(_oom)?$"], r"e2e\.(conformance|seed_s001|seed_s004|gallery)$"),
     "report": ("agents/report/*.c", [r"unit\.test_report.*", r"e2e\.report$"], r"e2e\.(conformance|pictures|quickstart)$"),
     "sdk_parts": ("agents/sdk/*/*.c", ["unit/sdk", r"unit\.test_(graph|report|exec_.*|files_.*|sql_.*)$"],
                   r"e2e\.(cancel|faults|semantics|calls|child_room|shard_agents|rag|report|recipes)$"),
