@@ -65,9 +65,9 @@ static void add_flag(struct arguments *a, const char *key, const char *value)
 static int descriptor(const char *text)
 {
     char *end = NULL;
-    long n = strtol(text, &end, 10);
+    const long n = strtol(text, &end, 10);
 
-    return *text != 0 && *end == 0 && n > 2 && n < 1000000 &&
+    return *text != 0 && *end == 0 && n > 2 && (int)n == n &&
                    fcntl((int)n, F_SETFD, FD_CLOEXEC) == 0
                ? (int)n
                : -1;

@@ -190,12 +190,14 @@ enum bt_code children_of_config(const struct config *c, struct daemon_options *o
     if (!add_users(c, opt)) {
         return err_set(err, BT_NOMEM, "out of memory for %u users", c->n_agents);
     }
-    if (children_prices(c, &prices, err) != BT_OK ||
-        children_rules(c, &rules, &opt->engine.n_rules, err) != BT_OK) {
+    if (children_prices(c, &prices, err) != BT_OK) {
+        return err->code;
+    }
+    opt->engine.prices = prices;
+    if (children_rules(c, &rules, &opt->engine.n_rules, err) != BT_OK) {
         return err->code;
     }
     opt->engine.rules = rules;
-    opt->engine.prices = prices;
     opt->engine.n_prices = c->n_prices;
     opt->config = c;
     return BT_OK;

@@ -339,8 +339,11 @@ static enum bt_code apply(struct engine *engine, struct reload *r, const struct 
     struct token_price *prices = NULL;
     struct engine_rule *rules = NULL;
 
-    if (children_prices(new, &prices, err) != BT_OK ||
-        children_rules(new, &rules, &tuning.n_rules, err) != BT_OK) {
+    if (children_prices(new, &prices, err) != BT_OK) {
+        return err->code;
+    }
+    if (children_rules(new, &rules, &tuning.n_rules, err) != BT_OK) {
+        free(prices);
         return err->code;
     }
     tuning.prices = prices;

@@ -38,6 +38,16 @@ static const struct config_key keys[] = {{.key = "k", .max = 1, .n = 2, .per_ms 
 static const struct config_rate rates[] = {{.agent_id = "calc", .n = 5, .per_ms = 6}};
 static const struct config_price prices[] = {{"*", 1.5, 2.5, 0.5}, {"calc", 3, 4, 1}};
 
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+static long successes_left = -1; /* -1 = no failure */
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return successes_left >= 0 && successes_left-- == 0 ? NULL : __real_calloc(n, size);
+}
+
 static struct config config_of_all(void)
 {
     struct config c = {.agents = agents,
@@ -213,6 +223,25 @@ static void users_who_may_connect_are_those_allowed_and_those_of_agents(void **s
     free((void *)(uintptr_t)opt.engine.prices);
 }
 
+static void without_memory_for_one_of_its_lists_no_daemon_is_started(void **state)
+{
+    const struct config c = config_of_all();
+
+    (void)state;
+    for (long i = 0; i < 4; i++) {
+        struct daemon_options opt = {.inbox = 1};
+        struct bt_error err = {.code = BT_OK};
+        successes_left = i;
+        const enum bt_code code = children_of_config(&c, &opt, &err);
+        successes_left = -1;
+        assert_int_equal(code, i < 3 ? BT_NOMEM : BT_OK);
+        assert_true(i == 3 || strstr(err.msg, "out of memory for") != NULL);
+        free((void *)(uintptr_t)opt.allow_uids);
+        free((void *)(uintptr_t)opt.engine.rules);
+        free((void *)(uintptr_t)opt.engine.prices);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +251,7 @@ int main(void)
         cmocka_unit_test(groups_have_their_rules_and_the_waits_of_all),
         cmocka_unit_test(prices_and_rules_are_those_of_the_configuration),
         cmocka_unit_test(users_who_may_connect_are_those_allowed_and_those_of_agents),
+        cmocka_unit_test(without_memory_for_one_of_its_lists_no_daemon_is_started),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

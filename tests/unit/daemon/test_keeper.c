@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "protocol/base/uuid.h"
 #include "supervisor/keeper.h"
 
 #define ONE "0190F3C2-7A1B-7C3D-9E4F-000000000001"
@@ -127,6 +129,95 @@ static void what_has_no_process_is_not_in_the_list(void **state)
     assert_false(keeper_read(&k, &keys, &at, &n));
 }
 
+static void put_list(const char *text, size_t more)
+{
+    char path[128];
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "%s/agents.list", dir);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    for (size_t i = 0; i < more; i++) {
+        assert_int_equal(fputc('\n', f), '\n');
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
+/* A line that is not written to its end names nobody; ids have their lengths. */
+static void only_whole_lines_of_the_list_count(void **state)
+{
+    static const char longest[] =
+        "1234567890123456789012345678901234567890123456789012345678901234";
+    char text[256];
+    struct keeper k;
+
+    (void)state;
+    keeper_init(&k, dir);
+    put_list(ONE " calc\n" TWO " ex", 0);
+    expect(&k, "process:" ONE " calc;");
+    put_list("", 3);
+    expect(&k, "");
+    (void)snprintf(text, sizeof text, ONE " %s\n", longest);
+    put_list(text, 0);
+    (void)snprintf(text, sizeof text, "process:" ONE " %s;", longest);
+    expect(&k, text);
+}
+
+/* As long as two lines for each instance that there may be, and a byte longer. */
+static void a_list_that_is_too_long_is_none(void **state)
+{
+    const size_t most = (size_t)2 * LIMIT_INSTANCES * (UUID_TEXT_LEN + LIMIT_ID_BYTES + 2);
+    struct keeper k;
+    struct credential *at = NULL;
+    uint32_t n = 7;
+
+    (void)state;
+    keeper_init(&k, dir);
+    put_list("", most + 1);
+    assert_false(keeper_read(&k, &keys, &at, &n));
+    put_list("", most);
+    assert_true(keeper_read(&k, &keys, &at, &n));
+    assert_int_equal(n, 0);
+    free(at);
+}
+
+static void the_files_are_for_this_user_and_no_links(void **state)
+{
+    static const char *const files[] = {"agents.lock", "agents.list"};
+    struct keeper k;
+    struct credential *at = NULL;
+    bool taken;
+    uint32_t n = 0;
+    char path[128];
+    struct stat st;
+
+    (void)state;
+    keeper_init(&k, dir);
+    assert_true(keeper_take(&k, 0, &taken));
+    assert_int_equal(k.look_at, MSEC_NEVER);
+    keeper_add(&k, str_from(ONE), str_from("calc"));
+    for (size_t i = 0; i < 2; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", dir, files[i]);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0600);
+    }
+    keeper_write(&k, str_from(TWO " exec\n"));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("/dev/null", path), 0);
+    keeper_add(&k, str_from(ONE), str_from("calc")); /* logged, and no more */
+    assert_false(keeper_read(&k, &keys, &at, &n));
+    (void)close(k.lock);
+    (void)snprintf(path, sizeof path, "%s/agents.lock", dir);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("/dev/null", path), 0);
+    keeper_init(&k, dir);
+    assert_false(keeper_take(&k, 0, &taken));
+    assert_false(keeper_has(&k));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -136,6 +227,9 @@ int main(void)
         TEST(of_several_one_has_them_and_then_the_next),
         TEST(the_others_know_which_processes_live),
         TEST(what_has_no_process_is_not_in_the_list),
+        TEST(only_whole_lines_of_the_list_count),
+        TEST(a_list_that_is_too_long_is_none),
+        TEST(the_files_are_for_this_user_and_no_links),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,7 +132,7 @@ static void a_wrong_command_line_says_what_would_be_right(void **state)
         {"--ready-fd x", "--ready-fd: expected the number of an open descriptor above 2, got 'x'"},
         {"--ready-fd 2", "above 2, got '2'"},
         {"--ready-fd 99", "above 2, got '99'"},
-        {"--ready-fd 1000000", "above 2, got '1000000'"},
+        {"--ready-fd 4294967299", "above 2, got '4294967299'"},
         {"--ready-fd 5x", "above 2, got '5x'"},
     };
     struct arguments a;

@@ -25,7 +25,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* "key live" or "key restart" of each change, in their order. */
+/* "key", "key restart" or "key of its processes" of each change, in their order. */
 static const char *changes(const char *answer)
 {
     static char text[4096];
@@ -37,8 +37,12 @@ static const char *changes(const char *answer)
          i++) {
         const size_t at = strlen(text);
         const char *live = house_get(world.h, answer, house_text(world.h, "changes.%d.live", i));
-        (void)snprintf(text + at, sizeof text - at, "%s%s; ", key,
-                       live != NULL && strcmp(live, "true") == 0 ? "" : " restart");
+        const char *file = house_get(world.h, answer, house_text(world.h, "changes.%d.file", i));
+        (void)snprintf(text + at, sizeof text - at, "%s%s%s; ", key,
+                       live != NULL && strcmp(live, "true") == 0 ? "" : " restart",
+                       file != NULL && strstr(file, "its processes are restarted") != NULL
+                           ? " of its processes"
+                           : "");
     }
     return text;
 }
@@ -95,16 +99,19 @@ static void each_setting_that_differs_is_named_and_whether_it_counts_at_once(voi
         {"@daily", "@weekly", "schedules.s; "},
         {"name: s,", "name: t,", "schedules.t; schedules.s; "},
         {"agentId: calc, command", "agentId: calx, command", "agents.calx; agents.calc; "},
-        {"[/bin/agent]", "[/bin/agent, x]", "agents.calc.command; "},
-        {"[/bin/agent]", "[/bin/agent], env: [A=1]", "agents.calc.env; "},
-        {"[/bin/agent]", "[/bin/agent], cwd: /tmp", "agents.calc.cwd; "},
+        {"[/bin/agent]", "[/bin/agent, x]", "agents.calc.command of its processes; "},
+        {"[/bin/agent]", "[/bin/agent], env: [A=1]", "agents.calc.env of its processes; "},
+        {"[/bin/agent]", "[/bin/agent], cwd: /tmp", "agents.calc.cwd of its processes; "},
         {"[/bin/agent]", "[/bin/agent], instances: 2", "agents.calc.instances; "},
         {"[/bin/agent]", "[/bin/agent], group: g", "agents.calc.group; "},
-        {"[/bin/agent]", "[/bin/agent], capacity: 9", "agents.calc.capacity; "},
+        {"[/bin/agent]", "[/bin/agent], capacity: 9", "agents.calc.capacity of its processes; "},
         {"[/bin/agent]", "[/bin/agent], restart: transient", "agents.calc.restart; "},
         {"[/bin/agent]", "[/bin/agent], graceMs: 4321", "agents.calc.graceMs; "},
         {"[/bin/agent]", "[/bin/agent], startMs: 4321", "agents.calc.startMs; "},
-        {"[/bin/agent]", "[/bin/agent], settings: {x: 1}", "agents.calc.settings; "},
+        {"[/bin/agent]", "[/bin/agent], limits: {memoryBytes: 100000000}",
+         "agents.calc.limits of its processes; "},
+        {"[/bin/agent]", "[/bin/agent], settings: {x: 1}",
+         "agents.calc.settings of its processes; "},
     };
     const char *base = BASE AGENT("");
 

@@ -2,6 +2,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "supervisor/audit/audit.h"
 #include "supervisor/auth/sessions.h"
@@ -504,6 +506,50 @@ static void an_agent_of_a_node_is_told_where_all_of_its_shards_listen(void **sta
     assert_null(handed("control:2"));
 }
 
+static ino_t list_of_processes(void)
+{
+    struct stat st = {.st_ino = 0};
+    char path[128];
+
+    (void)snprintf(path, sizeof path, "%s/agents.list", rig.dir);
+    (void)stat(path, &st);
+    return st.st_ino;
+}
+
+/* The other shards of the node read it, so it is not written for nothing. */
+static void the_list_of_processes_is_written_when_one_begins_or_ends(void **state)
+{
+    const struct session_time time = {0, 1700000000000};
+    struct sessions *sessions;
+    struct auth_store *store;
+    struct audit *audit;
+    struct bt_error err;
+    bool taken;
+    ino_t at;
+
+    (void)state;
+    world_shards = 2;
+    world_open(ONE);
+    assert_int_equal(sessions_new(&sessions, &err), BT_OK);
+    assert_int_equal(audit_open(rig.dir, time.wall, &audit, &err), BT_OK);
+    assert_int_equal(auth_store_new(rig.dir, sessions, audit, time, &store, &err), BT_OK);
+    assert_true(keeper_take(&world.keeper, 0, &taken));
+    world_started("calc#1", a);
+    processes_credentials(&world.processes, store);
+    at = list_of_processes();
+    assert_int_not_equal(at, 0);
+    processes_credentials(&world.processes, store);
+    assert_int_equal(list_of_processes(), at);
+    world_registers("calc#1", 11, a);
+    world_exit(a, 11, EXIT_3);
+    processes_credentials(&world.processes, store);
+    assert_int_not_equal(list_of_processes(), at);
+    (void)close(world.keeper.lock);
+    auth_store_free(store);
+    sessions_free(sessions);
+    audit_close(audit);
+}
+
 /* ---- agents that must not be started ---- */
 
 static void an_agent_that_is_held_back_fails_at_once_with_the_reason(void **state)
@@ -558,6 +604,7 @@ int main(void)
         TEST(a_process_has_a_credential_while_it_lives),
         TEST(a_process_of_the_daemon_before_goes_on),
         TEST(an_agent_of_a_node_is_told_where_all_of_its_shards_listen),
+        TEST(the_list_of_processes_is_written_when_one_begins_or_ends),
         TEST(an_agent_that_is_held_back_fails_at_once_with_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,6 +87,30 @@ static void the_last_child_has_all_that_is_left(void **state)
     house_close(h);
 }
 
+/* What a child under way has left of its share is its own. */
+static void a_child_that_comes_later_has_what_the_others_may_not_spend(void **state)
+{
+    struct house *h = open_house();
+    const char *id =
+        house_submit(h, "'plan':{'goal':'g','steps':[" STEP("a", ",'dependsOn':[]") "," SUB(
+                            "p", STEP("x", "") "," STEP("x2", ",'dependsOn':['x']"),
+                            ",'dependsOn':[]") "," SUB("q", STEP("y", ""),
+                                                       ",'dependsOn':['a']") "]},'policy':{"
+                                                                             "'budget':{"
+                                                                             "'tokens':1000}}");
+
+    (void)state;
+    house_wait(h, 1);
+    house_says(h, document_of_child(h, id, 1), "document.policy.budget.tokens=500");
+    house_answer(h, "calc", "x",
+                 "'outcome':'completed','result':{'text':'X'},'usage':{'inputTokens':300}");
+    house_wait(h, 1);
+    house_answer(h, "calc", "a", "'outcome':'completed','result':{'text':'A'}");
+    house_wait(h, 1);
+    house_says(h, document_of_child(h, id, 2), "document.policy.budget.tokens=500");
+    house_close(h);
+}
+
 static void an_estimate_is_the_share_of_its_step_alone(void **state)
 {
     struct house *h = open_house();
@@ -595,6 +619,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(children_have_equal_parts_of_what_is_left),
         cmocka_unit_test(the_last_child_has_all_that_is_left),
+        cmocka_unit_test(a_child_that_comes_later_has_what_the_others_may_not_spend),
         cmocka_unit_test(an_estimate_is_the_share_of_its_step_alone),
         cmocka_unit_test(without_a_budget_a_child_has_none),
         cmocka_unit_test(a_child_has_the_time_that_is_left_of_plan_and_step),
