@@ -89,8 +89,8 @@ static uint64_t less(uint64_t a, uint64_t b)
     return a == UINT64_MAX ? a : a > b ? a - b : 0;
 }
 
-/* What the children under way that have no estimate may still spend is not there for others. How
- * many they are. */
+/* What the children under way that have no estimate may spend is not there for others: the plan
+ * knows what they have spent when they end. How many they are. */
 static uint32_t take_granted(struct making *m, uint64_t *io_tokens, uint64_t *io_micros)
 {
     uint32_t n = 0;
@@ -104,9 +104,8 @@ static uint32_t take_granted(struct making *m, uint64_t *io_tokens, uint64_t *io
             continue;
         }
         n++;
-        *io_tokens = less(*io_tokens, less(q->plan->budget_tokens,
-                                           run->usage.input_tokens + run->usage.output_tokens));
-        *io_micros = less(*io_micros, less(q->plan->budget_micros, run->usage.cost_micros));
+        *io_tokens = less(*io_tokens, q->plan->budget_tokens);
+        *io_micros = less(*io_micros, q->plan->budget_micros);
     }
     return n;
 }
