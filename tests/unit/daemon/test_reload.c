@@ -16,6 +16,23 @@ const char *__lsan_default_suppressions(void)
     return "leak:reload_config\n";
 }
 
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+static long successes_left = -1; /* -1 = no failure */
+static bool is_acting;           /* the daemon's rooms, not the house */
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return is_acting && successes_left >= 0 && successes_left-- == 0 ? NULL
+                                                                     : __real_calloc(n, size);
+}
+
+static void on_act(bool act)
+{
+    is_acting = act;
+}
+
 static char a[UUID_TEXT_LEN + 1], b[UUID_TEXT_LEN + 1], c[UUID_TEXT_LEN + 1];
 
 static int tear_down(void **state)
@@ -204,6 +221,44 @@ static void schedules_of_the_file_are_declared(void **state)
                "schedules.#=1; schedules.0.name=s; schedules.0.owner=(configuration)");
 }
 
+/* Without memory for a part of it a reload says so, and the configuration before goes on. */
+static void without_memory_a_reload_changes_nothing(void **state)
+{
+    uint32_t refused = 0;
+    bool failed = true;
+
+    (void)state;
+    for (long n = 0; failed && n < 200; n++) {
+        world_open(BASE AGENT(""));
+        world_up("calc#1", 11, a);
+        world_write(
+            "policy: {maxRetries: 4}\nprices: [{agentId: calc, input: 3, output: 2}]\n" AGENT(
+                "") "  - {agentId: other, command: [/bin/other]}\n");
+        successes_left = n;
+        house_rooms_act = on_act;
+        const char *answer = house_ask(world.h, "supervisor.reload", " ");
+        house_rooms_act = NULL;
+        is_acting = false;
+        failed = successes_left < 0;
+        successes_left = -1;
+        assert_non_null(answer);
+        if (strcmp(house_get(world.h, answer, "ok"), "true") != 0) {
+            house_is(world.h, answer, "error.code", "NOMEM");
+            assert_ptr_equal(roster_config(world.roster), world.config);
+            assert_ptr_equal(world.reload.live, world.config);
+            world_cycle();
+            assert_string_equal(world_processes("calc"), "calc#1 up; ");
+            rig_no_order();
+            refused++;
+        }
+        if (failed) {
+            world_close();
+        }
+    }
+    assert_false(failed);
+    assert_true(refused >= 3);
+}
+
 /* ---- processes ---- */
 
 static void an_agent_that_is_added_starts_and_one_that_is_taken_out_goes(void **state)
@@ -345,6 +400,7 @@ int main(void)
         TEST(a_file_that_is_wrong_changes_nothing),
         TEST(what_was_applied_is_the_same_from_then_on),
         TEST(schedules_of_the_file_are_declared),
+        TEST(without_memory_a_reload_changes_nothing),
         TEST(an_agent_that_is_added_starts_and_one_that_is_taken_out_goes),
         TEST(one_that_is_on_its_way_out_comes_back_when_it_is_wanted_again),
         TEST(a_process_of_an_earlier_command_is_restarted_and_one_of_other_rules_is_not),

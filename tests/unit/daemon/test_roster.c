@@ -370,6 +370,41 @@ static void one_more_runs_when_steps_wait_and_one_less_when_none_do(void **state
     assert_string_equal(world_processes("calc"), "calc#1 up; ");
 }
 
+/* The one without work goes, whatever its number, and the next one has the lowest that is free. */
+static void the_one_without_work_goes_and_its_number_is_used_again(void **state)
+{
+    (void)state;
+    world_open("agents:\n  - agentId: calc\n    command: [/bin/agent]\n    capacity: 1\n"
+               "    instances: {min: 1, max: 2, queue: 1, upMs: 1000, downMs: 5000}\n");
+    world_up("calc#1", 11, a);
+    for (int i = 0; i < 2; i++) {
+        (void)house_submit(world.h,
+                           "'plan':{'goal':'g','steps':[{'stepId':'a','agentId':'calc','skill':"
+                           "'do','task':'t'}]}");
+    }
+    for (int i = 0; i < 12; i++) {
+        world_pass(100);
+    }
+    world_up("calc#2", 12, b);
+    assert_int_equal(processes_outstanding(&world.processes), 2);
+    house_done(world.h, "calc", "'result':{'text':'1'}"); /* the older work, of calc#1 */
+    for (int i = 0; i < 60; i++) {
+        world_pass(100);
+    }
+    rig_ordered(PACKET_SIGNAL);
+    assert_string_equal(rig.got.instance, a);
+    world_exit(a, 11, 0);
+    world_pass(100);
+    assert_string_equal(world_processes("calc"), "calc#2 up; ");
+    (void)house_submit(world.h,
+                       "'plan':{'goal':'g','steps':[{'stepId':'a','agentId':'calc','skill':"
+                       "'do','task':'t'}]}");
+    for (int i = 0; i < 13; i++) {
+        world_pass(100);
+    }
+    world_started("calc#1", c);
+}
+
 /* ---- what others ask ---- */
 
 static void the_hooks_tell_of_processes_and_end_them(void **state)
@@ -600,6 +635,7 @@ int main(void)
         TEST(an_order_at_once_does_not_wait_for_work),
         TEST(an_order_that_cannot_be_carried_out_says_why),
         TEST(one_more_runs_when_steps_wait_and_one_less_when_none_do),
+        TEST(the_one_without_work_goes_and_its_number_is_used_again),
         TEST(the_hooks_tell_of_processes_and_end_them),
         TEST(a_process_has_a_credential_while_it_lives),
         TEST(a_process_of_the_daemon_before_goes_on),
