@@ -278,6 +278,9 @@ static void an_agent_that_is_added_starts_and_one_that_is_taken_out_goes(void **
     world_pass(100);
     assert_string_equal(world_processes("calc"), "");
     assert_string_equal(world_processes("other"), "other#1 up; ");
+    world_pass(5000); /* nobody needs it, so it is forgotten, too */
+    house_says(world.h, house_ok(world.h, "agents.list", " "),
+               "agents.#=1; agents.0.card.agentId=other");
     reload(AGENT("") "  - {agentId: other, command: [/bin/other]}\n"); /* and again */
     world_up("calc#1", 13, c);
     assert_string_equal(world_processes("calc"), "calc#1 up; ");
