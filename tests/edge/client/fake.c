@@ -62,7 +62,8 @@ static void write_answer(const struct fake *f, const char *fields, struct doc re
 
 static void take_request(struct fake *f, const struct link_event *ev)
 {
-    const struct str body = link_msg_bytes(ev->msg);
+    struct str body = link_msg_bytes(ev->msg);
+    const bool sealed = f->opens != NULL && f->opens(f, body, &body);
     const struct doc request = {(const uint8_t *)body.ptr, body.len};
     const struct str type = doc_string(doc_get(request, STR_LIT("type")));
     const uint32_t shard = ev->server == f->servers[0] ? 0 : 1;
@@ -77,6 +78,9 @@ static void take_request(struct fake *f, const struct link_event *ev)
     if (fields != NULL) {
         buf_init(&out, 2 * (size_t)LIMIT_CONTROL_BYTES);
         write_answer(f, fields, request, bytes, &out);
+        if (sealed) {
+            f->seals(f, &out);
+        }
         must(link_answer(ev->server, ev->request, out.at, out.len), "a request is answered once");
         buf_done(&out);
     }

@@ -27,6 +27,10 @@ struct fake {
     char room[FAKE_ROOM]; /* for an answer that `says` makes */
     bool other_id;        /* answers are to another request */
     _Atomic bool no_id;   /* answers are to no request that could be read */
+    /* The body of a request that was sealed, and the bytes of its answer; NULL: nothing is sealed.
+     */
+    bool (*opens)(struct fake *f, struct str bytes, struct str *ret_body);
+    void (*seals)(struct fake *f, struct buf *io_answer);
     /* its own */
     pthread_t thread;
     struct link *link;
