@@ -119,7 +119,7 @@ ROOMS = {
     "rag": ("agents/rag/*.c", [r"unit\.test_rag_.*", r"e2e\.rag$"], r"e2e\.(conformance|seed_s001)$"),
     "graph": ("agents/graph/*.c", [r"unit\.test_graph(_oom)?$"], r"e2e\.(conformance|seed_s001|seed_s004|gallery)$"),
     "report": ("agents/report/*.c", [r"unit\.test_report.*", r"e2e\.report$"], r"e2e\.(conformance|pictures|quickstart)$"),
-    "sdk_parts": ("agents/sdk/*/*.c", ["unit/sdk", r"unit\.test_(graph|report|exec_.*|files_.*|sql_.*)$"],
+    "sdk_parts": ("agents/sdk/*/*.c", ["unit/sdk", r"unit\.test_exec_.*"],
                   r"e2e\.(cancel|faults|semantics|calls|child_room|shard_agents|rag|report|recipes)$"),
 }
 

@@ -135,6 +135,10 @@ int main(int argc, char **argv)
             bt_agent_stop(agent);
         }
         if (fds[0].revents != 0 && !bt_agent_process(agent)) {
+            bt_agent_stop(agent); /* an agent that has ended stays so, whatever is called */
+            if (bt_agent_process(agent)) {
+                return 99;
+            }
             bt_agent_exit(agent);
         }
     }
