@@ -57,6 +57,7 @@ static int serve(struct options *o, uint32_t capacity,
     if (parent == 0) {
         struct bt_error err;
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)signal(SIGINT, SIG_DFL); /* a shell has its background jobs ignore it */
         (void)close(ends[0]);
         (void)close(goes[1]);
         go = goes[0];
