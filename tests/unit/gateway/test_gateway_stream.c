@@ -7,6 +7,7 @@
 #include "supervisor/gateway/translate.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/gateway/http_rig.h"
+#include "tests/unit/gateway/merged_none.h"
 
 enum { BYTES = 1 << 20, NOW = 100000 };
 
@@ -62,88 +63,6 @@ uint32_t upstream_shards(const struct upstream *u)
 void http_ask(struct http *h)
 {
     h->state = HTTP_WAITS;
-}
-
-bool merged_read_vector(struct str text, uint32_t shards, struct event_place ret[SHARDS_MAX])
-{
-    (void)text;
-    (void)shards;
-    (void)ret;
-    return false;
-}
-
-void merged_begin(struct stream *whole, const struct event_place *after)
-{
-    (void)whole;
-    (void)after;
-}
-
-void merged_begin_page(struct stream *whole, const struct event_place *after, uint32_t limit,
-                       msec wait_ms)
-{
-    (void)whole;
-    (void)after;
-    (void)limit;
-    (void)wait_ms;
-}
-
-bool merged_part_fails(struct stream *part, enum bt_code code)
-{
-    (void)part;
-    (void)code;
-    return false;
-}
-
-void merged_page_changed(struct stream *part, uint64_t from)
-{
-    (void)part;
-    (void)from;
-}
-
-void merged_part_begins(struct stream *part, const struct reply *reply)
-{
-    (void)part;
-    (void)reply;
-}
-
-void merged_put(struct stream *part, const struct ring_event *e)
-{
-    (void)part;
-    (void)e;
-}
-
-void merged_run(struct stream *whole)
-{
-    (void)whole;
-}
-
-void merged_free(struct stream *whole)
-{
-    (void)whole;
-}
-
-const struct stream_view translation_view = {NULL, NULL, NULL};
-
-struct translation *translation_new(struct http *h, struct str vocabulary, const struct str *types,
-                                    uint32_t n, const struct event_place *after)
-{
-    (void)vocabulary;
-    (void)types;
-    (void)n;
-    (void)after;
-    http_refuse(h, BT_INVALID, 400, "vocabulary", "not in this test");
-    return NULL;
-}
-
-void translation_free(void *t)
-{
-    (void)t;
-}
-
-void translation_attach(struct http *h, struct str plan_id)
-{
-    (void)h;
-    (void)plan_id;
 }
 
 /* ---- a request ---- */
@@ -541,6 +460,169 @@ static void two_streams_follow_one_read(void **state)
     assert_int_equal(rig.h.stream->feed->followers, 1);
 }
 
+/* ---- a plan that is followed in other words ---- */
+
+static struct {
+    char told[256];
+    bool is_over, gone, finished;
+    const char *holds; /* at an event of this type it takes no more */
+} viewer;
+
+static void on_event(struct stream *st, struct doc event)
+{
+    const struct str type = doc_string(doc_get(event, STR_LIT("type")));
+    const size_t n = strlen(viewer.told);
+
+    (void)snprintf(viewer.told + n, sizeof viewer.told - n, "%.*s ", STR_ARG(type));
+    if (viewer.holds != NULL && str_is(type, viewer.holds)) {
+        stream_hold(st);
+    }
+    if (str_is(type, "stop")) {
+        stream_stop(st);
+    }
+}
+
+static void on_over(struct stream *st)
+{
+    viewer.is_over = true;
+    buf_add_cstr(stream_out(st), "the end");
+}
+
+static void on_gone(struct stream *st, bool finished)
+{
+    assert_ptr_equal(stream_self(st), &viewer);
+    viewer.gone = true;
+    viewer.finished = finished;
+}
+
+static const struct stream_view view = {on_event, on_over, on_gone};
+
+static struct stream *attach(bool quiet)
+{
+    request("/v1/plans/P", NULL);
+    memset(&viewer, 0, sizeof viewer);
+    http_wait(&rig.h);
+    stream_attach(&rig.h, STR_LIT("P"), 3, &view, &viewer, quiet);
+    assert_ptr_equal(stream_http(rig.h.stream), &rig.h);
+    assert_true(str_is(stream_plan(rig.h.stream), "P"));
+    assert_ptr_equal(stream_view_of(rig.h.stream), &view);
+    assert_ptr_equal(stream_next(&rig.s, NULL), rig.h.stream);
+    assert_null(stream_next(&rig.s, rig.h.stream));
+    assert_true(stream_is_quiet(rig.h.stream) == quiet);
+    return rig.h.stream;
+}
+
+static void a_quiet_view_is_one_answer_at_the_end(void **state)
+{
+    struct stream *st = attach(true);
+
+    (void)state;
+    run(1);
+    expect_asked("{'fromSeq':3,'limit':500,'planId':'P'}");
+    rig_answer(PAGE(E(3, "a"), 4, 3));
+    assert_string_equal(viewer.told, "a ");
+    assert_int_equal(stream_next_seq(st), 4);
+    run(1);
+    expect_asked(LIVE(4));
+    rig_answer(PAGE(E(4, "b") "," E(5, "plan_completed"), 6, 5));
+    run(1);
+    assert_string_equal(viewer.told, "a b plan_completed ");
+    assert_true(viewer.is_over);
+    assert_int_equal(rig.h.state, HTTP_WAITS);
+    stream_finish(st);
+    assert_int_equal(rig.h.state, HTTP_READY);
+    assert_int_equal(rig.h.status, 200);
+    assert_string_equal(rig.h.type, "application/json");
+    assert_string_equal(rig_out(), "the end");
+    rig.h.state = HTTP_ANSWERED;
+    over();
+    assert_true(viewer.gone && viewer.finished);
+    rig_begin("");
+}
+
+static void a_view_as_a_stream_ends_when_it_says_so(void **state)
+{
+    struct stream *st = attach(false);
+
+    (void)state;
+    began(SSE);
+    expect_taken("", false);
+    run(1);
+    rig_answer(PAGE(E(3, "stop") "," E(4, "late"), 5, 9));
+    assert_string_equal(viewer.told, "stop ");
+    run(1);
+    assert_true(viewer.is_over);
+    expect_taken("the end", false); /* what it asked for may come yet */
+    {
+        static const uint8_t empty = 0x80;
+        const struct call_spec spec = {.type = MSG_plan_result, .fields = {&empty, 1}};
+        assert_true(stream_call(st, &spec));
+        assert_int_equal(rig.spec.type, MSG_plan_result);
+        assert_non_null(st->call);
+        stream_called(st);
+        assert_null(st->call);
+        rig.busy = BT_BUSY;
+        assert_false(stream_call(st, &spec));
+    }
+    stream_finish(st);
+    expect_taken("", true);
+    over();
+    assert_true(viewer.gone && viewer.finished);
+    rig_begin("");
+}
+
+static void a_view_that_holds_gets_the_rest_again_in_small_pages(void **state)
+{
+    struct stream *st = attach(true);
+
+    (void)state;
+    viewer.holds = "ask";
+    run(1);
+    rig_answer(PAGE(E(3, "ask") "," E(4, "b"), 5, 9));
+    assert_string_equal(viewer.told, "ask ");
+    run(1000);
+    assert_int_equal(rig.asked, 1); /* no event before it goes on */
+    stream_go_on(st);
+    run(1);
+    expect_asked("{'fromSeq':4,'limit':32,'planId':'P'}");
+    over(); /* its client is gone */
+    assert_true(viewer.gone && !viewer.finished);
+    rig_begin("");
+}
+
+static void a_view_of_who_has_an_event_asks_whether_it_is_there(void **state)
+{
+    struct event_place after = {.seq = 7, .id = ID};
+    struct buf out;
+
+    (void)state;
+    request("/v1/plans/P", NULL);
+    http_wait(&rig.h);
+    stream_attach_after(&rig.h, STR_LIT("P"), &after, &view, &viewer);
+    expect_asked("{'fromSeq':8,'limit':1,'afterEventId':'" ID "','planId':'P'}");
+    rig_answer(PAGE("", 8, 7));
+    expect_asked("{'fromSeq':1,'limit':500,'planId':'P'}"); /* the view learns of all of it */
+    buf_init(&out, 256);
+    stream_put_id(rig.h.stream, &after, &out);
+    assert_string_equal(buf_cstr(&out), "7:" ID);
+    buf_done(&out);
+    assert_int_equal(stream_plan_last(rig.h.stream), 0);
+    rig.h.stream->plan_final = true;
+    rig.h.stream->plan_last = 9;
+    assert_int_equal(stream_plan_last(rig.h.stream), 9);
+    request("/v1/plans/P", NULL);
+    after.id[0] = 0;
+    stream_attach_after(&rig.h, STR_LIT("P"), &after, &view, &viewer);
+    assert_int_equal(rig.h.state, HTTP_READY);
+    assert_string_equal(rig.h.type, SSE);
+    assert_int_equal(stream_next_seq(rig.h.stream), 1);
+    request("/v1/plans/P", NULL);
+    stream_attach(&rig.h,
+                  STR_LIT("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"), 1,
+                  &view, &viewer, true);
+    assert_int_equal(rig.h.status, 503); /* 65 letters are no plan */
+}
+
 /* ---- what is asked for ---- */
 
 static void one_page_is_the_answer_of_the_daemon(void **state)
@@ -622,6 +704,10 @@ int main(void)
         TEST(a_history_that_was_lost_ends_a_stream_with_where_to_begin),
         TEST(of_a_fleet_a_place_has_the_id_of_its_event),
         TEST(two_streams_follow_one_read),
+        TEST(a_quiet_view_is_one_answer_at_the_end),
+        TEST(a_view_as_a_stream_ends_when_it_says_so),
+        TEST(a_view_that_holds_gets_the_rest_again_in_small_pages),
+        TEST(a_view_of_who_has_an_event_asks_whether_it_is_there),
         TEST(one_page_is_the_answer_of_the_daemon),
         TEST(what_is_wrong_in_what_is_asked_is_named),
     };
