@@ -6,7 +6,6 @@
 
 #include "protocol/wire/doc.h"
 #include "supervisor/gateway/telemetry/telemetry.h"
-#include "supervisor/gateway/watch.h"
 #include "tests/support/cmocka.h"
 
 enum { BODY_BYTES = 1 << 20 };
@@ -200,13 +199,6 @@ void telemetry_note_plan(const struct http *h, struct doc answer, struct doc met
 }
 
 /* ---- the daemon ---- */
-
-struct caller *watch_caller(struct watch *w, msec now)
-{
-    (void)w;
-    (void)now;
-    return rig.no_caller ? NULL : (struct caller *)&rig;
-}
 
 struct caller *caller_keep(struct caller *c)
 {
