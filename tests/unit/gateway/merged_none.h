@@ -4,7 +4,6 @@
 #define TESTS_GATEWAY_MERGED_NONE_H
 
 #include "supervisor/gateway/merged.h"
-#include "supervisor/gateway/translate.h"
 
 void merged_hold(struct stream *whole, bool held)
 {
@@ -18,10 +17,10 @@ void merged_put_vector(const struct stream *whole, struct buf *out)
     buf_add_cstr(out, "vector");
 }
 
-bool merged_read_vector(struct str text, uint32_t shards, struct event_place ret[SHARDS_MAX])
+bool merged_read_vector(struct str text, uint32_t n, struct event_place ret[SHARDS_MAX])
 {
     (void)text;
-    (void)shards;
+    (void)n;
     (void)ret;
     return false;
 }
@@ -74,29 +73,5 @@ void merged_run(struct stream *whole)
 void merged_free(struct stream *whole)
 {
     (void)whole;
-}
-
-const struct stream_view translation_view = {NULL, NULL, NULL};
-
-struct translation *translation_new(struct http *h, struct str vocabulary, const struct str *types,
-                                    uint32_t n, const struct event_place *after)
-{
-    (void)vocabulary;
-    (void)types;
-    (void)n;
-    (void)after;
-    http_refuse(h, BT_INVALID, 400, "vocabulary", "not in this test");
-    return NULL;
-}
-
-void translation_free(void *t)
-{
-    (void)t;
-}
-
-void translation_attach(struct http *h, struct str plan_id)
-{
-    (void)h;
-    (void)plan_id;
 }
 #endif
