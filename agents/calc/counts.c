@@ -4,6 +4,8 @@
 
 #include <cjson/cJSON.h>
 
+#include "agents/sdk/input.h"
+
 void counts_done(struct counts *c)
 {
     map_done(&c->index);
@@ -106,13 +108,13 @@ cJSON *counts_to_tree(const struct counts *c, const char *label_name, uint32_t l
     cJSON *columns = cJSON_AddArrayToObject(tree, "columns");
     cJSON *rows = cJSON_AddArrayToObject(tree, "rows");
 
-    (void)cJSON_AddItemToArray(columns, cJSON_CreateString(label_name));
-    (void)cJSON_AddItemToArray(columns, cJSON_CreateString("count"));
+    (void)input_add(columns, NULL, cJSON_CreateString(label_name));
+    (void)input_add(columns, NULL, cJSON_CreateString("count"));
     for (uint32_t i = 0; i < c->n && i < limit; i++) {
         cJSON *row = cJSON_CreateArray();
-        (void)cJSON_AddItemToArray(row, label_string(c->at[i].label));
-        (void)cJSON_AddItemToArray(row, cJSON_CreateNumber((double)c->at[i].n));
-        (void)cJSON_AddItemToArray(rows, row);
+        (void)input_add(row, NULL, label_string(c->at[i].label));
+        (void)input_add(row, NULL, cJSON_CreateNumber((double)c->at[i].n));
+        (void)input_add(rows, NULL, row);
     }
     (void)cJSON_AddNumberToObject(tree, "total", (double)c->total);
     (void)cJSON_AddNumberToObject(tree, "labels", (double)c->n);

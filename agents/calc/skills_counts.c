@@ -41,12 +41,14 @@ static void reply_counts(struct bt_step *step, const struct counts *c, const cha
     buf_init(&text, LIMIT_RESULT_BYTES);
     if (table_read(data, &t, &err) == BT_OK) {
         table_to_markdown(&t, TABLE_SHOWN_ROWS, TABLE_SHOWN_BYTES, TABLE_REST_IN_DATA, &text);
+    } else if (err.code == BT_NOMEM) {
+        input_lost();
     }
     if (c->n > most) {
         whole_mark(step, &text, "the first %u of %u labels; raise `limit` (at most %d)", most, c->n,
                    ROWS_LIMIT);
     }
-    input_reply(step, data, buf_cstr(&text));
+    input_reply_buf(step, data, &text);
     buf_done(&text);
     table_done(&t);
 }
@@ -278,9 +280,12 @@ static void reply_busiest(struct bt_step *step, const struct table *t, int label
     if (label != TABLE_NONE) {
         table_put_text(table_cell(t, (int)best, label), &name);
     }
+    if (name.bad != BT_OK) {
+        input_lost();
+    }
     (void)cJSON_AddStringToObject(data, "label", buf_cstr(&name));
-    (void)cJSON_AddItemToObject(data, "value", table_new_cell(&c->items[best].cell));
-    (void)cJSON_AddItemToObject(data, "total", total_json(&total));
+    (void)input_add(data, "value", table_new_cell(&c->items[best].cell));
+    (void)input_add(data, "total", total_json(&total));
     (void)cJSON_AddNumberToObject(data, "percent", round(percent * 10.0) / 10.0);
     (void)table_text(cJSON_GetObjectItemCaseSensitive(data, "value"), n, sizeof n);
     (void)table_text(cJSON_GetObjectItemCaseSensitive(data, "total"), all, sizeof all);
@@ -294,7 +299,7 @@ static void reply_busiest(struct bt_step *step, const struct table *t, int label
     table_to_markdown(t, rows >= 0 && rows < TABLE_SHOWN_ROWS ? (int)rows : TABLE_SHOWN_ROWS,
                       TABLE_SHOWN_BYTES, "the parameter rows shows more", &text);
     calc_mark_approximate(data, c->approximate || total.approximate, &text);
-    input_reply(step, data, buf_cstr(&text));
+    input_reply_buf(step, data, &text);
     buf_done(&name);
     buf_done(&text);
 }

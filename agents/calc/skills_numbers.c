@@ -114,7 +114,11 @@ static double stdev_of(const struct column *c)
                       ? x->real
                       : (double)((total_int)x->integer - (total_int)first->integer);
     }
-    spread = v.at != NULL ? values_stdev(&v) : NAN;
+    if (v.at == NULL) {
+        input_lost();
+        return 0;
+    }
+    spread = values_stdev(&v);
     values_done(&v);
     return spread;
 }
@@ -130,7 +134,7 @@ static void add_place(cJSON *data, const char *name, double percent, const struc
     if (aggregate_apply(&what, c->items, c->n, &value, NULL) != BT_OK) {
         value = (struct cell){.null = true}; /* only a sum can fail */
     }
-    (void)cJSON_AddItemToObject(data, name, table_new_cell(&value));
+    (void)input_add(data, name, table_new_cell(&value));
     *io_approximate =
         *io_approximate || (value.type == CELL_REAL && c->items[0].cell.type == CELL_INTEGER &&
                             fabs(value.real) > (double)CELL_SAFE_INTEGER);
@@ -150,7 +154,7 @@ static void reply_statistics(struct bt_step *step, const struct column *c, const
     struct bt_error err;
 
     (void)cJSON_AddNumberToObject(data, "count", (double)c->n);
-    (void)cJSON_AddItemToObject(data, "sum", total_json(sum));
+    (void)input_add(data, "sum", total_json(sum));
     (void)cJSON_AddNumberToObject(data, "mean", total_mean(sum, c->n));
     (void)cJSON_AddNumberToObject(data, "stdev", stdev_of(c));
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
@@ -159,9 +163,11 @@ static void reply_statistics(struct bt_step *step, const struct column *c, const
     buf_init(&text, 65536);
     if (table_read(data, &t, &err) == BT_OK) {
         table_to_markdown(&t, TABLE_SHOWN_ROWS, TABLE_SHOWN_BYTES, TABLE_REST_IN_DATA, &text);
+    } else if (err.code == BT_NOMEM) {
+        input_lost();
     }
     calc_mark_approximate(data, approximate, &text);
-    input_reply(step, data, buf_cstr(&text));
+    input_reply_buf(step, data, &text);
     buf_done(&text);
     table_done(&t);
 }
@@ -206,12 +212,13 @@ static void reply_shares(struct bt_step *step, const struct table *t, int label,
     struct bt_error err;
 
     buf_init(&name, LIMIT_RESULT_BYTES);
-    (void)cJSON_AddItemToArray(
-        names, cJSON_CreateString(label == TABLE_NONE ? "label" : t->columns[label]));
-    (void)cJSON_AddItemToArray(names, cJSON_CreateString(label == TABLE_NONE || value == TABLE_NONE
-                                                             ? columns[0]
-                                                             : t->columns[value]));
-    (void)cJSON_AddItemToArray(names, cJSON_CreateString(columns[1]));
+    (void)input_add(names, NULL,
+                    cJSON_CreateString(label == TABLE_NONE ? "label" : t->columns[label]));
+    (void)input_add(names, NULL,
+                    cJSON_CreateString(label == TABLE_NONE || value == TABLE_NONE
+                                           ? columns[0]
+                                           : t->columns[value]));
+    (void)input_add(names, NULL, cJSON_CreateString(columns[1]));
     for (int r = 0; r < t->rows_n; r++) {
         cJSON *row = cJSON_CreateArray();
         buf_clear(&name);
@@ -220,20 +227,25 @@ static void reply_shares(struct bt_step *step, const struct table *t, int label,
         } else {
             buf_printf(&name, "%d", r + 1);
         }
-        (void)cJSON_AddItemToArray(row, cJSON_CreateString(buf_cstr(&name)));
-        (void)cJSON_AddItemToArray(row, table_new_cell(&v->items[r].cell));
-        (void)cJSON_AddItemToArray(
-            row,
+        if (name.bad != BT_OK) {
+            input_lost();
+        }
+        (void)input_add(row, NULL, cJSON_CreateString(buf_cstr(&name)));
+        (void)input_add(row, NULL, table_new_cell(&v->items[r].cell));
+        (void)input_add(
+            row, NULL,
             cJSON_CreateNumber(round(item_number(&v->items[r]) / total->value * 1000.0) / 10.0));
-        (void)cJSON_AddItemToArray(rows, row);
+        (void)input_add(rows, NULL, row);
     }
-    (void)cJSON_AddItemToObject(data, "total", total_json(total));
+    (void)input_add(data, "total", total_json(total));
     buf_init(&text, LIMIT_RESULT_BYTES);
     if (table_read(data, &shown, &err) == BT_OK) {
         table_to_markdown(&shown, TABLE_SHOWN_ROWS, TABLE_SHOWN_BYTES, TABLE_REST_IN_DATA, &text);
+    } else if (err.code == BT_NOMEM) {
+        input_lost();
     }
     calc_mark_approximate(data, v->approximate || total->approximate, &text);
-    input_reply(step, data, buf_cstr(&text));
+    input_reply_buf(step, data, &text);
     buf_done(&name);
     buf_done(&text);
     table_done(&shown);

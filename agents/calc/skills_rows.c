@@ -29,7 +29,9 @@ static enum bt_code read_params(struct bt_step *step, cJSON **ret, struct bt_err
         cJSON *tree = NULL;
         if (d.ptr != NULL) {
             code = doc_to_cjson(d, &tree, err);
-            (void)(code == BT_OK && cJSON_AddItemToObject(*ret, names[i], tree));
+            if (code == BT_OK && !input_add(*ret, names[i], tree)) {
+                code = err_set(err, BT_NOMEM, "out of memory for %s", names[i]);
+            }
         }
     }
     return code == BT_OK && *ret == NULL ? err_set(err, BT_NOMEM, "out of memory") : code;
@@ -158,6 +160,10 @@ static enum bt_code reply_table(struct bt_step *step, struct table *t, const cha
         if (rows_n < all) {
             whole_mark(step, &text, "the first %d of %d rows; raise `limit`", rows_n, all);
         }
+        code = buf_check(&text, err);
+    }
+    code = code == BT_OK ? input_check_lost(err) : code;
+    if (code == BT_OK) {
         bt_step_reply_json(step, (const char *)json.at, json.len);
         bt_step_reply_bytes(step, buf_cstr(&text), text.len);
     }
@@ -500,8 +506,8 @@ static enum bt_code add_percentile(struct table *out, struct item *items, size_t
         return code;
     }
     out->type[1] = value.type == CELL_REAL || out->rows_n == 0 ? value.type : out->type[1];
-    (void)cJSON_AddItemToArray(row, cJSON_CreateNumber(percent));
-    (void)cJSON_AddItemToArray(row, table_new_cell(&value));
+    (void)input_add(row, NULL, cJSON_CreateNumber(percent));
+    (void)input_add(row, NULL, table_new_cell(&value));
     return table_add_row(out, row, err);
 }
 

@@ -141,7 +141,7 @@ static enum bt_code add_rows(cJSON *data, const cJSON *names, const struct momen
     const cJSON *name;
     enum bt_code code;
 
-    (void)cJSON_AddItemToObject(data, "columns", cJSON_CreateStringArray(columns, 4));
+    (void)input_add(data, "columns", cJSON_CreateStringArray(columns, 4));
     cJSON_ArrayForEach(name, names)
     {
         cJSON *one = cJSON_CreateObject();
@@ -156,11 +156,11 @@ static enum bt_code add_rows(cJSON *data, const cJSON *names, const struct momen
         }
         add_local(one, m, zones_at(zones, id), zones_name(zones, id));
         for (int i = 0; i < 4; i++) {
-            (void)cJSON_AddItemToArray(row, cJSON_DetachItemFromObject(one, columns[i]));
+            (void)input_add(row, NULL, cJSON_DetachItemFromObject(one, columns[i]));
         }
         buf_printf(text, "%s %s\n", cJSON_GetStringValue(cJSON_GetArrayItem(row, 1)),
                    zones_name(zones, id));
-        (void)cJSON_AddItemToArray(rows, row);
+        (void)input_add(rows, NULL, row);
         cJSON_Delete(one);
     }
     return BT_OK;
@@ -221,7 +221,7 @@ void calc_time(struct bt_step *step, void *self)
     buf_init(&text, (size_t)ZONES_LISTED_MAX * 128);
     code = code == BT_OK ? convert(step, zones, &data, &text, &err) : code;
     if (code == BT_OK) {
-        input_reply(step, data, buf_cstr(&text));
+        input_reply_buf(step, data, &text);
     } else {
         cJSON_Delete(data);
         bt_step_fail_error(step, &err);

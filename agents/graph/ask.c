@@ -13,19 +13,7 @@ enum { DEPTH_DEFAULT = 1, PATH_DEPTH_DEFAULT = 6, PATHS_MAX = 1000 };
 struct asking {
     struct store store;
     sqlite3_stmt *find, *entity, *relation;
-    bool lost; /* something of the answer, for want of memory */
 };
-
-static void add(struct asking *a, cJSON *to, const char *name, cJSON *item)
-{
-    a->lost |= !graph_add(to, name, item);
-}
-
-/* A text of the row that the statement stands on. */
-static void add_text(struct asking *a, cJSON *to, const char *name, sqlite3_stmt *st, int column)
-{
-    add(a, to, name, cJSON_CreateString(store_text(st, column).ptr));
-}
 
 static enum bt_code open_all(struct asking *a, struct bt_step *step, const struct graph *g,
                              struct bt_error *err)
@@ -57,17 +45,17 @@ static void close_all(struct asking *a)
 }
 
 /* {key, kind?, name?, properties} of the row that the statement stands on. */
-static cJSON *entity_data(struct asking *a, sqlite3_stmt *st)
+static cJSON *entity_data(sqlite3_stmt *st)
 {
     static const char *const members[] = {"key", "kind", "name"};
     cJSON *one = cJSON_CreateObject();
 
     for (int i = 0; i < 3; i++) {
         if (sqlite3_column_type(st, i) != SQLITE_NULL) {
-            add_text(a, one, members[i], st, i);
+            (void)cJSON_AddStringToObject(one, members[i], store_text(st, i).ptr);
         }
     }
-    add(a, one, "properties", cJSON_Parse(store_text(st, 3).ptr));
+    (void)input_add(one, "properties", cJSON_Parse(store_text(st, 3).ptr));
     return one;
 }
 
@@ -78,7 +66,7 @@ static enum bt_code add_entity(struct asking *a, int64_t id, cJSON **ret, struct
 
     (void)sqlite3_bind_int64(a->entity, 1, id);
     code = store_next(&a->store, a->entity, &row, err);
-    *ret = row ? entity_data(a, a->entity) : NULL;
+    *ret = row ? entity_data(a->entity) : NULL;
     (void)sqlite3_reset(a->entity);
     return code;
 }
@@ -112,21 +100,16 @@ static enum bt_code check_whole(size_t n, uint32_t limit, bool set, struct bt_er
                : err_set(err, BT_LIMIT, "more than %u results; ask for less, or set limit", limit);
 }
 
-/* Adds what every answer has. Without memory the answer is not whole. */
-static void reply(struct asking *a, struct bt_step *step, cJSON *data, const cJSON *list,
-                  bool truncated, struct buf *text, const char *none)
+/* Adds what every answer has. */
+static void reply(struct bt_step *step, cJSON *data, const cJSON *list, bool truncated,
+                  struct buf *text, const char *none)
 {
-    const bool any = list != NULL && list->child != NULL;
-    struct bt_error err;
-
-    add(a, data, "count", cJSON_CreateNumber(cJSON_GetArraySize(list)));
-    add(a, data, "truncated", cJSON_CreateBool(truncated));
-    if (buf_check(text, &err) != BT_OK) {
-        cJSON_Delete(data);
-        bt_step_fail_error(step, &err);
-    } else {
-        graph_reply(step, data, !a->lost && list != NULL, any ? buf_cstr(text) : none);
+    (void)cJSON_AddNumberToObject(data, "count", cJSON_GetArraySize(list));
+    (void)cJSON_AddBoolToObject(data, "truncated", truncated);
+    if (cJSON_GetArraySize(list) == 0) {
+        buf_add_cstr(text, none);
     }
+    input_reply_buf(step, data, text);
 }
 
 /* ---- find ---- */
@@ -159,7 +142,7 @@ void graph_find(struct bt_step *step, void *self)
         (void)(text != NULL ? (store_bind(st, 1, str_from(text)), 0) : 0);
         (void)(kind != NULL ? (store_bind(st, 2, str_from(kind)), 0) : 0);
         while ((code = store_next(&a.store, st, &row, &err)) == BT_OK && row && ++n <= limit) {
-            add(&a, list, NULL, entity_data(&a, st));
+            (void)input_add(list, NULL, entity_data(st));
             buf_printf(&lines, "%s\n", store_text(st, 0).ptr);
         }
     }
@@ -169,7 +152,7 @@ void graph_find(struct bt_step *step, void *self)
         if (n > limit) {
             whole_mark(step, &lines, "more than %u entities fit; set a higher limit", limit);
         }
-        reply(&a, step, data, list, n > limit, &lines, "no entity fits");
+        reply(step, data, list, n > limit, &lines, "no entity fits");
     } else {
         cJSON_Delete(data);
         bt_step_fail_error(step, &err);
@@ -192,13 +175,13 @@ static enum bt_code add_relation(struct asking *a, int64_t id, cJSON *list, stru
     (void)sqlite3_bind_int64(a->relation, 1, id);
     code = store_next(&a->store, a->relation, &row, err);
     for (int i = 0; i < 3 && row; i++) {
-        add_text(a, one, members[i], a->relation, i);
+        (void)cJSON_AddStringToObject(one, members[i], store_text(a->relation, i).ptr);
     }
     if (row && text != NULL) {
         buf_printf(text, "%s -%s-> %s", store_text(a->relation, 0).ptr,
                    store_text(a->relation, 1).ptr, store_text(a->relation, 2).ptr);
     }
-    add(a, list, NULL, one);
+    (void)input_add(list, NULL, one);
     (void)sqlite3_reset(a->relation);
     return code;
 }
@@ -213,12 +196,10 @@ static enum bt_code put_neighbour(struct asking *a, const struct graph_walk *w, 
     if (code != BT_OK || one == NULL) {
         return code;
     }
-    via = cJSON_CreateArray();
-    add(a, one, "depth", cJSON_CreateNumber(w->nodes[node].depth));
-    add(a, one, "via", via);
-    add(a, list, NULL, one);
-    if (a->lost) {
-        return err_set(err, BT_NOMEM, "out of memory for the result");
+    (void)cJSON_AddNumberToObject(one, "depth", w->nodes[node].depth);
+    via = cJSON_AddArrayToObject(one, "via");
+    if (!input_add(list, NULL, one)) {
+        return BT_OK; /* and the reply says so */
     }
     for (uint32_t e = w->nodes[node].from; e != UINT32_MAX && code == BT_OK; e = w->edges[e].next) {
         code = add_relation(a, w->edges[e].id, via, text, err);
@@ -254,7 +235,7 @@ void graph_neighbours(struct bt_step *step, void *self)
             whole_mark(step, &text, "%u of %u entities; set a higher limit", limit,
                        walk.n_nodes - 1);
         }
-        reply(&a, step, data, list, walk.n_nodes - 1 > limit, &text, "no neighbours");
+        reply(step, data, list, walk.n_nodes - 1 > limit, &text, "no neighbours");
     } else {
         cJSON_Delete(data);
         bt_step_fail_error(step, &err);
@@ -284,9 +265,8 @@ static enum bt_code put_path(struct paths *p, const struct path *way, struct bt_
     cJSON *one = cJSON_CreateArray();
     enum bt_code code = BT_OK;
 
-    add(p->a, p->list, NULL, one);
-    if (p->a->lost) {
-        return err_set(err, BT_NOMEM, "out of memory for the result");
+    if (!input_add(p->list, NULL, one)) {
+        return BT_OK; /* and the reply says so */
     }
     for (uint32_t i = way->n; i-- > 0 && code == BT_OK;) {
         code = add_relation(p->a, p->walk->edges[way->edges[i]].id, one, &p->text, err);
@@ -315,12 +295,12 @@ static enum bt_code follow(struct paths *p, uint32_t node, struct path *way, str
 static void reply_paths(struct bt_step *step, struct paths *p, cJSON *data, int64_t length)
 {
     if (length >= 0) {
-        add(p->a, data, "length", cJSON_CreateNumber((double)length));
+        (void)cJSON_AddNumberToObject(data, "length", (double)length);
     }
     if (p->n > p->limit) {
         whole_mark(step, &p->text, "%u of more paths; set a higher limit", p->limit);
     }
-    reply(p->a, step, data, p->list, p->n > p->limit, &p->text, "no path");
+    reply(step, data, p->list, p->n > p->limit, &p->text, "no path");
 }
 
 void graph_paths(struct bt_step *step, void *self)

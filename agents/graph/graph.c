@@ -3,9 +3,6 @@
 
 #include <stdlib.h>
 
-#include <cjson/cJSON.h>
-
-#include "agents/sdk/input.h"
 #include "agents/sdk/settings/fields.h"
 #include "agents/sdk/settings/settings.h"
 #include "agents/sdk/step.h"
@@ -107,24 +104,4 @@ enum bt_code graph_question_read(struct bt_step *step, uint32_t depth, struct gr
         ret->kinds = bt_step_params_json(step, "kinds");
     }
     return BT_OK;
-}
-
-bool graph_add(cJSON *to, const char *name, cJSON *item)
-{
-    const bool added = item != NULL && (name != NULL ? cJSON_AddItemToObject(to, name, item)
-                                                     : cJSON_AddItemToArray(to, item));
-
-    if (!added) {
-        cJSON_Delete(item);
-    }
-    return added;
-}
-
-void graph_reply(struct bt_step *step, cJSON *data, bool whole, const char *text)
-{
-    if (!whole) {
-        cJSON_Delete(data);
-        data = NULL; /* input_reply says so */
-    }
-    input_reply(step, data, text);
 }

@@ -86,10 +86,4 @@ BT_MUST_CHECK enum bt_code graph_walk(struct store *s, int64_t start,
 /* The node of an entity, UINT32_MAX when it was not reached. */
 uint32_t graph_walk_find(const struct graph_walk *w, int64_t id);
 void graph_walk_done(struct graph_walk *w);
-
-/* Adds the item (and owns it) to an object, or to a list without a name. False: there was no
- * memory, now or for the item. */
-bool graph_add(struct cJSON *to, const char *name, struct cJSON *item);
-/* Replies with the data (and owns it) and the text. whole: all was added to the data. */
-void graph_reply(struct bt_step *step, struct cJSON *data, bool whole, const char *text);
 #endif

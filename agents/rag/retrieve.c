@@ -266,7 +266,10 @@ static enum bt_code answer(struct bt_step *step, struct store *s, struct hits *h
         buf_truncate(&text, text.len - 1);
     }
     if (code == BT_OK) {
-        input_reply(step, data, hits->n > 0 ? buf_cstr(&text) : "nothing fits the question");
+        if (hits->n == 0) {
+            buf_add_cstr(&text, "nothing fits the question");
+        }
+        input_reply_buf(step, data, &text);
     } else {
         cJSON_Delete(data);
     }

@@ -143,7 +143,7 @@ static enum bt_code reply_chart(struct bt_step *step, struct chart *c, struct bt
         (void)cJSON_AddNumberToObject(data, "width", c->width);
         (void)cJSON_AddNumberToObject(data, "height", c->height);
         (void)cJSON_AddStringToObject(data, file ? "name" : "svg", file ? name : buf_cstr(&svg));
-        input_reply(step, data, buf_cstr(&text));
+        input_reply_buf(step, data, &text);
     }
     buf_done(&svg);
     buf_done(&text);

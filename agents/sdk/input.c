@@ -4,6 +4,46 @@
 
 #include <cjson/cJSON.h>
 
+/* ---- memory ---- */
+
+/*
+ * A tree that a handler builds member by member is not whole when an allocation of cJSON has failed
+ * on the way. The thread remembers it until the next reply, so that no handler has to ask after
+ * each member.
+ */
+static _Thread_local bool lost;
+
+void input_lost(void)
+{
+    lost = true;
+}
+
+enum bt_code input_check_lost(struct bt_error *err)
+{
+    const bool was = lost;
+
+    lost = false;
+    return was ? err_set(err, BT_NOMEM, "out of memory for the result") : BT_OK;
+}
+
+static void *tree_malloc(size_t n)
+{
+    void *at = malloc(n);
+
+    lost |= at == NULL;
+    return at;
+}
+
+/* Before any thread: the hooks are cJSON's for the whole program. */
+__attribute__((constructor)) static void watch_trees(void)
+{
+    cJSON_Hooks hooks = {tree_malloc, free};
+
+    cJSON_InitHooks(&hooks);
+}
+
+/* ---- input ---- */
+
 static size_t newest(const struct bt_step *step)
 {
     return bt_step_dependency_count(step) - 1;
@@ -126,8 +166,11 @@ void input_reply(struct bt_step *step, cJSON *data, const char *text)
     enum bt_code code;
 
     buf_init(&json, (size_t)LIMIT_STEP_BYTES * 4);
-    code = data == NULL ? err_set(&err, BT_NOMEM, "out of memory for the result")
-                        : cjson_to_json(data, &json, &err);
+    code = input_check_lost(&err);
+    if (code == BT_OK) {
+        code = data == NULL ? err_set(&err, BT_NOMEM, "out of memory for the result")
+                            : cjson_to_json(data, &json, &err);
+    }
     if (code != BT_OK) {
         bt_step_fail_error(step, &err);
     } else {
@@ -138,4 +181,29 @@ void input_reply(struct bt_step *step, cJSON *data, const char *text)
     }
     buf_done(&json);
     cJSON_Delete(data);
+}
+
+void input_reply_buf(struct bt_step *step, cJSON *data, struct buf *text)
+{
+    struct bt_error err;
+
+    if (buf_check(text, &err) == BT_OK) {
+        input_reply(step, data, buf_cstr(text));
+        return;
+    }
+    lost = false; /* it is said now */
+    cJSON_Delete(data);
+    bt_step_fail_error(step, &err);
+}
+
+bool input_add(cJSON *to, const char *name, cJSON *item)
+{
+    const bool added = item != NULL && (name != NULL ? cJSON_AddItemToObject(to, name, item)
+                                                     : cJSON_AddItemToArray(to, item));
+
+    if (!added) {
+        cJSON_Delete(item);
+        lost = true;
+    }
+    return added;
 }

@@ -27,6 +27,15 @@ BT_MUST_CHECK enum bt_code input_types(struct bt_step *step, struct table *t, st
 /* All parameters as a tree; an empty object when there are none. The caller frees. */
 BT_MUST_CHECK enum bt_code input_parameters(struct bt_step *step, struct cJSON **ret,
                                             struct bt_error *err);
+/* Something of the result is missing for want of memory: this thread's next input_reply fails the
+ * step, and another attempt follows. Whatever cJSON has no memory for counts by itself. */
+void input_lost(void);
+/* BT_NOMEM once after that, for replies that are made without input_reply. */
+BT_MUST_CHECK enum bt_code input_check_lost(struct bt_error *err);
+/* Adds the item (takes it) to an object, or to a list without a name. False: it is lost. */
+bool input_add(struct cJSON *to, const char *name, struct cJSON *item);
 /* Replies with a tree (takes it) and, when not NULL, a text. Fails the step when it cannot. */
 void input_reply(struct bt_step *step, struct cJSON *data, const char *text);
+/* The same with a buffer, which may be one that had no memory or no room. */
+void input_reply_buf(struct bt_step *step, struct cJSON *data, struct buf *text);
 #endif

@@ -5,6 +5,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "agents/sdk/input.h"
 #include "agents/sdk/table.h"
 #include "protocol/base/utf8.h"
 #include "protocol/limits.h"
@@ -87,6 +88,9 @@ const char *table_text(const cJSON *cell, char *ret, size_t size)
     table_put_text(cell, &text);
     (void)snprintf(ret, size, "%s", buf_cstr(&text));
     ret[utf8_cut(buf_cstr(&text), text.len, size - 1)] = 0;
+    if (text.bad != BT_OK) {
+        input_lost();
+    }
     buf_done(&text);
     return ret;
 }
