@@ -363,6 +363,25 @@ static enum bt_code without_id(struct doc answer, struct buf *out, struct bt_err
     return buf_check(out, err);
 }
 
+/* The text of it, for bt_free; *ret stays NULL after a failure. */
+static enum bt_code as_text(struct doc d, char **ret, struct bt_error *err)
+{
+    struct buf json;
+    size_t len;
+    enum bt_code code;
+
+    /* "null," and escapes: up to six bytes for one */
+    buf_init(&json, 8 * (size_t)LIMIT_STEP_BYTES);
+    code = doc_to_json(d, false, &json, err);
+    (void)buf_cstr(&json);
+    code = code == BT_OK ? buf_check(&json, err) : code;
+    if (code == BT_OK) {
+        *ret = (char *)buf_take(&json, &len);
+    }
+    buf_done(&json);
+    return code;
+}
+
 /* Returns the answer's object as text, or for an error answer its error object. */
 static enum bt_code take_answer(const struct bt_client *c, struct str bytes, char **ret_json,
                                 struct bt_error *err)
@@ -370,8 +389,6 @@ static enum bt_code take_answer(const struct bt_client *c, struct str bytes, cha
     struct msg_reader r = {0};
     struct msg_envelope envelope = {0};
     struct buf own;
-    struct buf json;
-    size_t len;
     enum bt_code code = msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, err);
 
     if (code == BT_INVALID) {
@@ -380,8 +397,6 @@ static enum bt_code take_answer(const struct bt_client *c, struct str bytes, cha
                        c->at.control, why.msg);
     }
     buf_init(&own, 2 * (size_t)LIMIT_STEP_BYTES);
-    buf_init(&json,
-             8 * (size_t)LIMIT_STEP_BYTES); /* "null," and escapes: up to six bytes for one */
     if (code == BT_OK) {
         struct doc whole = {r.body, r.len};
         struct doc error;
@@ -395,13 +410,12 @@ static enum bt_code take_answer(const struct bt_client *c, struct str bytes, cha
             whole = doc_from_buf(&own);
         }
         error = code == BT_OK ? whole : doc_get(whole, STR_LIT("error"));
-        if (ret_json != NULL && error.ptr != NULL &&
-            doc_to_json(error, false, &json, NULL) == BT_OK) {
-            (void)buf_cstr(&json);
-            *ret_json = (char *)buf_take(&json, &len);
+        if (ret_json != NULL && code == BT_OK) {
+            code = as_text(error, ret_json, err);
+        } else if (ret_json != NULL && error.ptr != NULL) {
+            (void)!as_text(error, ret_json, NULL);
         }
     }
-    buf_done(&json);
     buf_done(&own);
     msg_reader_done(&r);
     return code;
