@@ -24,6 +24,7 @@ enum bt_code bt_client_credential(struct bt_client *c, const char *file, struct 
     }
     if (code == BT_OK) {
         exchange_set(&c->credential, found.who.id, found.key);
+        explicit_bzero(c->token, sizeof c->token); /* it was read to connect */
         client_shards_forget(c);
     }
     explicit_bzero(&found, sizeof found);

@@ -138,9 +138,12 @@ static void start(int key)
     fake.seals = seals;
     (void)snprintf(path, sizeof path, "%s/ci", fake.dir);
     assert_int_equal(credential_write(path, &c, false, &err), BT_OK);
-    assert_int_equal(setenv("BATON_CREDENTIAL", path, 1), 0);
+    assert_int_equal(setenv("BATON_CREDENTIAL", key % 2 == 0 ? path : "", 1), 0);
     assert_int_equal(bt_client_open(fake.dir, &client, &err), BT_OK);
     assert_int_equal(unsetenv("BATON_CREDENTIAL"), 0);
+    if (key % 2 != 0) {
+        assert_int_equal(bt_client_credential(client, path, &err), BT_OK);
+    }
 }
 
 static void stop(void)
