@@ -2,6 +2,7 @@
  * several plans goes alone, and how a wait ends. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "baton/client.h"
 #include "protocol/base/shard.h"
@@ -189,6 +190,26 @@ static void a_plan_is_cancelled_with_its_reason(void **state)
     assert_string_equal(asked[0], "{\"planId\":\"P\",\"reason\":\"because\"}");
     assert_string_equal(asked[1], "{\"planId\":\"P\"}");
     assert_string_equal(fake.log, "0 plan.cancel; 0 plan.cancel; 0 plan.cancel; ");
+    stop();
+}
+
+/* A shard with an address for other hosts only; and who decides is named with this host. */
+static void a_client_of_this_host_does_not_go_to_another_one(void **state)
+{
+    char want[400];
+    char host[256] = "";
+    struct bt_error err;
+
+    (void)state;
+    start(ERROR("MOVED", ",'details':{'shard':1,'control':'tls+tcp://192.0.2.1:1'}"), NULL, NULL);
+    assert_int_equal(bt_client_call(client, "plan.get", NULL, NULL, &err), BT_UNAVAILABLE);
+    assert_non_null(strstr(err.msg, "it is on another host, at tls+tcp://192.0.2.1:1: connect"));
+    stop();
+    start("'type':'review.decide.ok','ok':true", NULL, NULL);
+    assert_int_equal(bt_client_call(client, "review.decide", NULL, NULL, &err), BT_OK);
+    assert_int_equal(gethostname(host, sizeof host - 1), 0);
+    (void)snprintf(want, sizeof want, "\"host\":\"%.64s\"", host);
+    assert_non_null(strstr(asked[0], want));
     stop();
 }
 
@@ -549,6 +570,7 @@ int main(void)
         cmocka_unit_test(what_is_no_json_is_named_and_not_sent),
         cmocka_unit_test(a_plan_whose_answer_is_lost_is_sent_three_times_with_one_key),
         cmocka_unit_test(a_plan_is_cancelled_with_its_reason),
+        cmocka_unit_test(a_client_of_this_host_does_not_go_to_another_one),
         cmocka_unit_test(a_wait_ends_with_each_end_of_a_plan),
         cmocka_unit_test(a_wait_has_its_time_and_waits_for_no_refusal),
         cmocka_unit_test(several_plans_are_one_request_with_an_answer_each),
