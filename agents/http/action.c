@@ -40,6 +40,11 @@ static bool seen_before(struct schema_writer *w, struct str name)
     buf_add_byte(&key, 0);
     buf_add_str(&key, name);
     buf_add_byte(&key, 0);
+    if (key.bad != BT_OK) {
+        w->seen.bad = key.bad; /* the schema is none */
+        buf_done(&key);
+        return true;
+    }
     seen = w->seen.len > 0 && memmem(w->seen.at, w->seen.len, key.at, key.len) != NULL;
     if (!seen) {
         buf_add(&w->seen, key.at, key.len);
@@ -103,6 +108,9 @@ enum bt_code http_action_schema(struct arena *a, struct http_action *action, str
                    "many items; missing = all of them\"}",
                    w.properties.len > 0 ? "," : "");
     }
+    code = code == BT_OK ? buf_check(&w.properties, err) : code;
+    code = code == BT_OK ? buf_check(&w.required, err) : code;
+    code = code == BT_OK ? buf_check(&w.seen, err) : code;
     buf_printf(&all,
                "{\"type\":\"object\",\"properties\":{%s},\"required\":[%s],"
                "\"additionalProperties\":false}",

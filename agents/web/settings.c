@@ -46,46 +46,39 @@ enum bt_code web_read_secret(struct secrets *secrets, struct arena *a, struct do
     return code == BT_OK ? BT_OK : err_wrap(err, "%s", member);
 }
 
-/* host[:port] of an address that was checked, in lower case. */
-static const char *host_of(struct arena *a, const char *url)
+/* "host" stands for "host:443" (or 80) only: a port that is named is a part of the name. */
+static enum bt_code with_port(struct arena *a, const char *host, bool https, const char **ret,
+                              struct bt_error *err)
+{
+    const char *colon = strrchr(host, ':');
+    struct buf text;
+
+    buf_init(&text, 2 * HOST_MAX);
+    buf_add_cstr(&text, host);
+    if (colon == NULL || strchr(colon, ']') != NULL) {
+        buf_add_cstr(&text, https ? ":443" : ":80");
+    }
+    *ret = text.bad == BT_OK ? arena_str(a, buf_str(&text)).ptr : NULL;
+    buf_done(&text);
+    return *ret != NULL ? BT_OK : no_memory(err);
+}
+
+/* The host of an address that was checked, in lower case. */
+static enum bt_code add_host(struct arena *a, const char *url, const char **ret,
+                             struct bt_error *err)
 {
     struct str host = url_authority(str_from(url));
     char text[HOST_MAX];
 
     if (host.len >= sizeof text) {
-        return NULL;
+        return err_set(err, BT_INVALID, "'%.200s': its host is too long", url);
     }
     for (size_t i = 0; i < host.len; i++) {
         const char c = host.ptr[i];
         text[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
     }
-    return arena_str(a, (struct str){text, host.len}).ptr;
-}
-
-/* "host" stands for "host:443" (or 80) only: a port that is named is a part of the name. */
-static const char *with_port(struct arena *a, const char *host, bool https)
-{
-    const char *colon = strrchr(host, ':');
-    struct buf text;
-    const char *ret;
-
-    if (colon != NULL && strchr(colon, ']') == NULL) {
-        return host;
-    }
-    buf_init(&text, HOST_MAX);
-    buf_printf(&text, "%s:%d", host, https ? 443 : 80);
-    ret = arena_str(a, buf_str(&text)).ptr;
-    buf_done(&text);
-    return ret;
-}
-
-static enum bt_code add_host(struct arena *a, const char *url, const char **ret,
-                             struct bt_error *err)
-{
-    const char *host = host_of(a, url);
-
-    *ret = host == NULL ? NULL : with_port(a, host, url_is_https(str_from(url)));
-    return *ret == NULL ? err_set(err, BT_INVALID, "'%.200s': its host is too long", url) : BT_OK;
+    text[host.len] = 0;
+    return with_port(a, text, url_is_https(str_from(url)), ret, err);
 }
 
 static enum bt_code read_hosts(struct arena *a, struct doc map, const char *const *own,
@@ -97,7 +90,7 @@ static enum bt_code read_hosts(struct arena *a, struct doc map, const char *cons
     enum bt_code code = field_list(a, map, "allowHosts", LIST_MAX, &more, err);
 
     while (code == BT_OK && more != NULL && more[n] != NULL) {
-        if (more[n][0] == 0 || strchr(more[n], '/') != NULL) {
+        if (more[n][0] == 0 || strlen(more[n]) >= HOST_MAX || strchr(more[n], '/') != NULL) {
             return err_set(err, BT_INVALID,
                            "allowHosts[%zu]: expected a host or host:port, as api.example.org", n);
         }
@@ -107,8 +100,8 @@ static enum bt_code read_hosts(struct arena *a, struct doc map, const char *cons
     if (hosts == NULL) {
         return code == BT_OK ? no_memory(err) : code;
     }
-    for (size_t i = 0; i < n; i++) {
-        hosts[i] = with_port(a, more[i], true);
+    for (size_t i = 0; i < n && code == BT_OK; i++) {
+        code = with_port(a, more[i], true, &hosts[i], err);
     }
     for (size_t i = 0; i < WEB_OWN_MAX && own[i] != NULL && code == BT_OK; i++) {
         code = add_host(a, own[i], &hosts[n + i], err);
