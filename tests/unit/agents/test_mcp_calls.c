@@ -391,9 +391,10 @@ static void a_server_may_ask_for_so_many_rounds(void **state)
     (void)state;
     mcp_http(true, "");
     for (int i = 0; i < 4; i++) {
-        char message[128];
+        char message[192];
         (void)snprintf(message, sizeof message,
-                       "{'id':%d,'result':{'resultType':'input_required','requestState':'s%d'}}",
+                       "{'id':%d,'result':{'resultType':'input_required','requestState':'s%d','"
+                       "inputRequests':{}}}",
                        i + 2, i);
         mcp_next(message);
     }
