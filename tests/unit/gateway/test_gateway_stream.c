@@ -479,6 +479,7 @@ static void what_is_wrong_in_what_is_asked_is_named(void **state)
         unsigned status;
     } all[] = {
         {"/v1/events", "image/png", "Accept", "expected text/event-stream", 406},
+        {"/v1/events?x=1", "image/png", "Accept", "expected text/event-stream", 406},
         {"/v1/events?x=1", SSE, "x", "x (query): there is no such field", 400},
         {"/v1/events?after=x", SSE, "after", "expected the id of the last event", 400},
         {"/v1/events?after=1:x", SSE, "after", "expected the id of the last event", 400},

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "supervisor/gateway/fields.h"
 #include "supervisor/gateway/json.h"
 #include "supervisor/gateway/problem.h"
 #include "supervisor/gateway/routes.h"
@@ -351,6 +352,36 @@ static void commas_come_by_themselves_and_texts_are_escaped(void **state)
     buf_done(&out);
 }
 
+static void a_number_is_digits_up_to_the_greatest(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t max, number;
+        bool right;
+    } all[] = {{"0", 0, 0, true},
+               {"007", 7, 7, true},
+               {"18446744073709551615", UINT64_MAX, UINT64_MAX, true},
+               {"00000000000000000001", 1, 1, true},
+               {"000000000000000000001", 1, 0, false},
+               {"18446744073709551616", UINT64_MAX, 0, false},
+               {"8", 7, 0, false},
+               {"", 7, 0, false},
+               {"/", 70, 0, false},
+               {":", 70, 0, false},
+               {"1 ", 70, 0, false},
+               {"-1", UINT64_MAX, 0, false}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        uint64_t v = 5;
+
+        assert_int_equal(fields_number(str_from(all[i].text), all[i].max, &v), all[i].right);
+        if (all[i].right) {
+            assert_true(v == all[i].number);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -364,6 +395,7 @@ int main(void)
         cmocka_unit_test(details_of_the_daemon_change_the_status),
         cmocka_unit_test(a_wait_is_told_in_whole_seconds_rounded_up),
         cmocka_unit_test(a_problem_has_the_members_that_are_there),
+        cmocka_unit_test(a_number_is_digits_up_to_the_greatest),
         cmocka_unit_test(commas_come_by_themselves_and_texts_are_escaped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
