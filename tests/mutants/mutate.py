@@ -103,7 +103,7 @@ ROOMS = {
                           r"e2e\.gateway.*"),
     "gateway_webhook": ("supervisor/gateway/webhook/*.c", [r"unit\.test_gateway_(webhook|queues|pushes)$", r"e2e\.webhooks$"], r"e2e\.gateway.*"),
     "cli": ("supervisor/cli/*.c supervisor/cli/chat/*.c supervisor/cli/verbs/**/*.c",
-            ["unit/cli", r"e2e\.(cli|cli_plans|cli_planning|chat|verbs|ends|completion|bad_input|mistakes|vocabulary)$"],
+            ["unit/cli", r"e2e\.(auth|cli|cli_plans|cli_planning|chat|verbs|ends|completion|bad_input|mistakes|vocabulary)$"],
             r"e2e\.(storage|remote|transfer|certs|roles|quotas|keys|agents_add|init|pictures|schedules|links|habits|unseen|signals|waits)$"),
     "view": ("supervisor/cli/common/*.c supervisor/cli/picture/*.c supervisor/cli/usage/*.c supervisor/cli/view/*.c",
              ["unit/cli", r"e2e\.(pictures|cli_plans|recipes|lint|state_view|story|completion|verbs)$"],
