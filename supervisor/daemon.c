@@ -24,8 +24,6 @@
 enum {
     CANARY_PERIOD_MS = 1000,
     WAIT_MAX_MS = 1000,
-    STALL_MS = 250,         /* a pause that is none */
-    EXCUSED_MAX_MS = 30000, /* as long as nothing was read to the end */
     FAREWELL_WAIT_MS = 20,
     INPUT_MS = 50, /* then the cycle has taken enough: what came is answered first */
     INPUT_BYTES = 8 * 1024 * 1024,
@@ -302,30 +300,20 @@ static bool is_over(const struct daemon *d)
                         engine_now(d->engine));
 }
 
-/*
- * Leases are judged by what has arrived. While this process was stopped or busy, heartbeats waited
- * in the inbox and before it: their senders were not silent.
- */
 static void excuse_silence(struct daemon *d)
 {
-    const msec now = engine_now(d->engine);
-    const msec waited = now - d->waited_from < d->wait_ms ? now - d->waited_from : d->wait_ms;
-    const msec deaf = now - d->begun_at - (d->unread ? 0 : waited);
-    /* After a stop nobody knows how much of the wait was before it: all of it is excused. */
-    const msec excused = deaf > STALL_MS ? now - d->begun_at : deaf;
+    const msec excused =
+        silence_excuse(&d->silence, engine_now(d->engine), engine_is_stalled(d->engine));
     struct core_event ev = {CORE_EV_INIT(STALLED, stalled, .delay_ms = excused)};
     struct bt_error err;
 
-    d->excused_ms = d->unread ? d->excused_ms : 0;
-    if (d->begun_at > 0 && !engine_is_stalled(d->engine) && d->excused_ms < EXCUSED_MAX_MS &&
-        (d->unread || deaf > STALL_MS)) {
-        d->excused_ms += excused;
-        if (engine_feed(d->engine, &ev, NULL, &err) != BT_OK) {
-            engine_fail(d->engine, &err);
-        }
-        dispatch_excuse(d->engine, excused);
+    if (excused == 0) {
+        return;
     }
-    d->begun_at = now;
+    if (engine_feed(d->engine, &ev, NULL, &err) != BT_OK) {
+        engine_fail(d->engine, &err);
+    }
+    dispatch_excuse(d->engine, excused);
 }
 
 /* What the link has, as far as one cycle takes it; then the requests whose turn it is. */
@@ -335,11 +323,11 @@ static void take_input(struct daemon *d)
     struct link_event ev;
     size_t bytes = 0;
 
-    d->unread = true;
+    d->silence.unread = true;
     for (int n = 0; n < ENGINE_CYCLE_EVENTS && bytes < INPUT_BYTES && !engine_is_full(d->engine);
          n++) {
         if (!link_next(d->link, &ev)) {
-            d->unread = false;
+            d->silence.unread = false;
             break;
         }
         bytes += ev.msg != NULL ? link_msg_bytes(ev.msg).len : 0;
@@ -444,8 +432,8 @@ static void wait_for_work(struct daemon *d)
         d->watch[i].revents = 0;
     }
     d->watch[WATCH_SPAWN].fd = stalled && !d->stop.asked ? -1 : spawn_fd(d->spawn);
-    d->waited_from = now;
-    d->wait_ms = timeout;
+    d->silence.waited_from = now;
+    d->silence.wait_ms = timeout;
     (void)poll(d->watch, WATCH_COUNT, (int)timeout);
 }
 

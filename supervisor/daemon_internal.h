@@ -8,6 +8,7 @@
 #include "supervisor/daemon.h"
 #include "supervisor/processes.h"
 #include "supervisor/schedule/schedules.h"
+#include "supervisor/silence.h"
 #include "supervisor/stop.h"
 #include "supervisor/waits.h"
 #include "supervisor/wedge.h"
@@ -33,11 +34,7 @@ struct daemon {
     struct pollfd watch[WATCH_COUNT];
     struct uuid instance; /* of this start */
     struct stop stop;
-    msec begun_at; /* the cycle */
-    msec wait_ms;  /* how long it then waited, at most, for something to read */
-    msec waited_from;
-    msec excused_ms; /* since the inbox was last read to its end */
-    bool unread;     /* the cycle left something in the inbox */
+    struct silence silence;
     struct wedge wedge;
     struct waits waits; /* when the canary began to be late */
     msec recover_at;    /* the plans of the journal wait for room, until then at least */

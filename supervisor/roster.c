@@ -382,13 +382,12 @@ static void scale(struct roster *f, struct roster_agent *a, uint32_t agent)
 
 /* ---- the cycle ---- */
 
-/* An agent that the configuration does not name any more, after its last process. */
+/* An agent that the configuration does not name any more. False: it has a process. */
 static bool forget_when_gone(struct roster *f, struct roster_agent *a)
 {
     struct roster_process of[CHILDREN_PER_AGENT];
 
-    if (roster_config_agent(f->config, str_from(a->id), NULL) != NULL ||
-        roster_processes(f, a, of) > 0) {
+    if (roster_processes(f, a, of) > 0) {
         return false;
     }
     registry_agent_unconfigure(engine_registry(f->engine), str_from(a->id));

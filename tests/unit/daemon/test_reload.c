@@ -2,6 +2,7 @@
  * and are restarted for it. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "supervisor/schedule/schedules.h"
 #include "tests/unit/daemon/roster_rig.h"
@@ -145,6 +146,24 @@ static void each_setting_that_differs_is_named_and_whether_it_counts_at_once(voi
             fail_msg("%s: \"%s\", not \"%s\"", cases[i].to, got, cases[i].says);
         }
     }
+}
+
+static void another_secret_restarts_the_processes_that_were_handed_it(void **state)
+{
+    char path[128];
+    char yaml[512];
+    FILE *f;
+
+    (void)state;
+    world_open_only(AGENT(""));
+    (void)snprintf(path, sizeof path, "%s/secret", rig.dir);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs("value", f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(chmod(path, 0600), 0);
+    (void)snprintf(yaml, sizeof yaml, AGENT(", secrets: ['KEY=%s']"), path);
+    assert_string_equal(check(yaml), "agents.calc.secrets of its processes; ");
 }
 
 static void a_value_that_differs_is_shown_as_it_runs_and_as_it_stands_in_the_file(void **state)
@@ -399,6 +418,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(each_setting_that_differs_is_named_and_whether_it_counts_at_once),
+        TEST(another_secret_restarts_the_processes_that_were_handed_it),
         TEST(a_value_that_differs_is_shown_as_it_runs_and_as_it_stands_in_the_file),
         TEST(a_file_that_is_wrong_changes_nothing),
         TEST(what_was_applied_is_the_same_from_then_on),
