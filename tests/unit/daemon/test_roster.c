@@ -509,6 +509,30 @@ static void a_process_of_the_daemon_before_goes_on(void **state)
     assert_int_equal(v.pid, 77);
 }
 
+/* One that the daemon before started, and one that is started again. */
+static void the_gateway_is_up_however_it_came_to_run(void **state)
+{
+    static const char instance[] = "0190F3C2-7A1B-7C3D-9E4F-0000000000AB";
+    struct rig_child living = {instance, "baton-gateway", 77, 0};
+    struct bt_error err;
+
+    (void)state;
+    world_open("gateway: {listen: '127.0.0.1:0'}\nagents: []\n");
+    world_started("baton-gateway", a);
+    living.hash = rig.got.hash;
+    world_again(&living);
+    assert_int_equal(processes_start(&world.processes, &err), BT_OK);
+    world_cycle();
+    assert_string_equal(world_processes("baton-gateway"), "baton-gateway up; ");
+    rig_ordered(PACKET_REGISTERED);
+    world_exit(instance, 77, EXIT_3);
+    world_pass(2 * SECOND);
+    world_started("baton-gateway", a);
+    rig_report(PACKET_STARTED, a, 78, 0, "");
+    world_cycle();
+    assert_string_equal(world_processes("baton-gateway"), "baton-gateway up; ");
+}
+
 /* ---- a node with several shards ---- */
 
 /* Where the others listen is known by the configuration, or by the ports that they had; one that
@@ -639,6 +663,7 @@ int main(void)
         TEST(the_hooks_tell_of_processes_and_end_them),
         TEST(a_process_has_a_credential_while_it_lives),
         TEST(a_process_of_the_daemon_before_goes_on),
+        TEST(the_gateway_is_up_however_it_came_to_run),
         TEST(an_agent_of_a_node_is_told_where_all_of_its_shards_listen),
         TEST(the_list_of_processes_is_written_when_one_begins_or_ends),
         TEST(an_agent_that_is_held_back_fails_at_once_with_the_reason),
