@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "protocol/base/utf8.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/auth/sessions.h"
 #include "tests/unit/daemon/roster_rig.h"
@@ -642,6 +643,39 @@ static void an_agent_that_is_held_back_fails_at_once_with_the_reason(void **stat
     assert_non_null(strstr(err.msg, "agent 'calc' is not started: its key is missing; correct it"));
 }
 
+/* Texts for people and the core are cut between characters; a byte that is none becomes '?'. */
+static void reasons_are_whole_characters(void **state)
+{
+    static const char *const letters[] = {"x", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
+    struct agent_process about;
+    struct process_hooks hooks;
+    struct config_agent *agent;
+    char why[1024];
+
+    (void)state;
+    world_open_only(ONE);
+    agent = (struct config_agent *)(uintptr_t)&world.config->agents[0];
+    agent->held_back = why;
+    hooks = processes_hooks(&world.processes);
+    for (size_t i = 0; i < 4; i++) {
+        const size_t n = strlen(letters[i]);
+        for (size_t before = 0; before < 5; before++) {
+            memset(why, 'y', before);
+            for (size_t at = before; at + n < sizeof why; at += n) {
+                memcpy(why + at, letters[i], n + 1);
+            }
+            assert_true(hooks.about(hooks.of, STR_LIT("calc"), &about));
+            assert_true(utf8_valid(about.why, strlen(about.why)));
+            assert_null(strchr(about.why, '?'));
+            assert_true(strlen(about.why) + 2 * n >= sizeof about.why); /* and little is cut */
+        }
+    }
+    (void)snprintf(why, sizeof why, "a\xff\xfe\xc3-\xe2\x82");
+    assert_true(hooks.about(hooks.of, STR_LIT("calc"), &about));
+    assert_string_equal(about.why, "not started: a??"
+                                   "?-??");
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, tear_down)
 
 int main(void)
@@ -666,6 +700,7 @@ int main(void)
         TEST(the_gateway_is_up_however_it_came_to_run),
         TEST(an_agent_of_a_node_is_told_where_all_of_its_shards_listen),
         TEST(the_list_of_processes_is_written_when_one_begins_or_ends),
+        TEST(reasons_are_whole_characters),
         TEST(an_agent_that_is_held_back_fails_at_once_with_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
