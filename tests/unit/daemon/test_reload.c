@@ -117,6 +117,7 @@ static void each_setting_that_differs_is_named_and_whether_it_counts_at_once(voi
         {"@daily", "@weekly", "schedules.s; "},
         {"name: s,", "name: t,", "schedules.t; schedules.s; "},
         {"agentId: calc, command", "agentId: calx, command", "agents.calx; agents.calc; "},
+        {"[/bin/agent]", "[/bin/other]", "agents.calc.command of its processes; "},
         {"[/bin/agent]", "[/bin/agent, x]", "agents.calc.command of its processes; "},
         {"[/bin/agent]", "[/bin/agent], env: [A=1]", "agents.calc.env of its processes; "},
         {"[/bin/agent]", "[/bin/agent], cwd: /tmp", "agents.calc.cwd of its processes; "},
