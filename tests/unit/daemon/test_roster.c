@@ -566,13 +566,15 @@ static void an_agent_of_a_node_is_told_where_all_of_its_shards_listen(void **sta
     assert_null(handed("control:2"));
 }
 
-static ino_t list_of_processes(void)
+/* Its size is told, too: of a line with the instance and the agent for each that lives. */
+static ino_t list_of_processes(off_t size)
 {
     struct stat st = {.st_ino = 0};
     char path[128];
 
     (void)snprintf(path, sizeof path, "%s/agents.list", rig.dir);
     (void)stat(path, &st);
+    assert_int_equal(st.st_size, size);
     return st.st_ino;
 }
 
@@ -596,14 +598,14 @@ static void the_list_of_processes_is_written_when_one_begins_or_ends(void **stat
     assert_true(keeper_take(&world.keeper, 0, &taken));
     world_started("calc#1", a);
     processes_credentials(&world.processes, store);
-    at = list_of_processes();
+    at = list_of_processes(UUID_TEXT_LEN + 6);
     assert_int_not_equal(at, 0);
     processes_credentials(&world.processes, store);
-    assert_int_equal(list_of_processes(), at);
+    assert_int_equal(list_of_processes(UUID_TEXT_LEN + 6), at);
     world_registers("calc#1", 11, a);
     world_exit(a, 11, EXIT_3);
     processes_credentials(&world.processes, store);
-    assert_int_not_equal(list_of_processes(), at);
+    assert_int_not_equal(list_of_processes(0), at);
     (void)close(world.keeper.lock);
     auth_store_free(store);
     sessions_free(sessions);
