@@ -199,7 +199,7 @@ static enum bt_code put_neighbour(struct asking *a, const struct graph_walk *w, 
     (void)cJSON_AddNumberToObject(one, "depth", w->nodes[node].depth);
     via = cJSON_AddArrayToObject(one, "via");
     if (!input_add(list, NULL, one)) {
-        return BT_OK; /* and the reply says so */
+        return BT_OK; /* the reply is not made then */
     }
     for (uint32_t e = w->nodes[node].from; e != UINT32_MAX && code == BT_OK; e = w->edges[e].next) {
         code = add_relation(a, w->edges[e].id, via, text, err);
@@ -266,7 +266,7 @@ static enum bt_code put_path(struct paths *p, const struct path *way, struct bt_
     enum bt_code code = BT_OK;
 
     if (!input_add(p->list, NULL, one)) {
-        return BT_OK; /* and the reply says so */
+        return BT_OK; /* the reply is not made then */
     }
     for (uint32_t i = way->n; i-- > 0 && code == BT_OK;) {
         code = add_relation(p->a, p->walk->edges[way->edges[i]].id, one, &p->text, err);

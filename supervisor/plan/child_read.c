@@ -170,9 +170,8 @@ void plan_body_policy(const struct step_reader *s, struct plan_policy *ret)
     *ret = *s->r->policy;
     ret->about = (struct plan_about){0};
     ret->step.on_failure = ON_FAILURE_ABORT;
-    ret->step.on_verify = ret->step.on_verify == ON_FAILURE_REPLAN /* nothing inside is */
-                              ? ON_FAILURE_RETRY
-                              : ret->step.on_verify;
+    ret->step.on_verify = /* nothing inside is replanned */
+        ret->step.on_verify == ON_FAILURE_REPLAN ? ON_FAILURE_RETRY : ret->step.on_verify;
     ret->signoff = false;
     ret->plan_timeout_ms = 0;
     ret->budget_tokens = ret->budget_micros = 0;
@@ -277,9 +276,8 @@ static enum bt_code read_body(struct step_reader *s, struct doc document, struct
     enum bt_code code;
     plan_reader_inside(s, document, &in);
     for (uint32_t i = 0; i < body->n_words && r->n_words < CHILD_WORDS_MAX; i++) {
-        if (!plan_child_has_word(r, body->words[i])) { /* item is there once, however deep */
-            r->words[r->n_words++] = body->words[i];
-        }
+        r->words[r->n_words] = body->words[i]; /* item is there once, however deep */
+        r->n_words += !plan_child_has_word(r, body->words[i]);
     }
     code = plan_reader_body(r);
     if (code == BT_OK && body->items) {

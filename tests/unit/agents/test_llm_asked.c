@@ -3,7 +3,7 @@
  * beside this one: a rule in words, what is given, and what comes of it. The model is a list of
  * answers. BATON_WRITE=1 writes what follows anew: read the difference against the rule.
  *
- *     ## A rule. The agent has no settings, and the model says nothing.
+ *     ## A rule. The agent has no settings, and the model no answers.
  *     > agent {settings}        "'" stands for '"', as everywhere
  *     > says {answer}           the next answer
  *     > text words              the same; "'" stands for itself, and "\n" for the end of a line

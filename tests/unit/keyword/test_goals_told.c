@@ -1,7 +1,7 @@
 /*
  * Goals in words, with all that is told about them: the plan, why each step has its agent, and what
- * cannot be done, in goals_told.txt. The agents are those of test_goals.c. BATON_WRITE=1 writes what
- * follows a goal anew: read the difference.
+ * cannot be done, in goals_told.txt. The agents are those of test_goals.c. BATON_WRITE=1 writes
+ * what follows a goal anew: read the difference.
  *
  *     ## What the goals that follow are about.
  *     > the goal             "\n" is the end of a line
@@ -46,7 +46,11 @@ static void each_goal_is_told_as_it_was(void **state)
     add_without_schemas(b);
     buf_init(&out, GOLDEN_MAX);
     assert_non_null(copy);
-    for (char *line = strtok(copy, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+    for (char *line = copy, *end; line != NULL; line = end) {
+        end = strchr(line, '\n');
+        if (end != NULL) {
+            *end++ = 0;
+        }
         if (line[0] == '#') {
             buf_printf(&out, "%s%s\n", out.len > 0 ? "\n" : "", line);
         } else if (strncmp(line, "> ", 2) == 0 || strncmp(line, "? ", 2) == 0) {
