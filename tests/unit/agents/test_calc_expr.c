@@ -50,6 +50,7 @@ static void expressions_have_the_value_of_school(void **state)
         {"sum(list, 10)", 20},
         {"mean(list)", 2.5},
         {"median(list)", 2.5},
+        {"percentile(0, list)", 1},
         {"percentile(50, list)", 2.5},
         {"percentile(100, list)", 4},
         {"stdev(2, 4)^2", 2},

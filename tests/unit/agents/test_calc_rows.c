@@ -45,6 +45,8 @@ static void rows_are_sorted_by_columns_and_empty_cells_come_last(void **state)
                  "\"rows\":[[\"2026-01-04\",\"bob\",1],[\"2026-01-05\",\"ann\",3]]");
     steps_expect(run("sort", "\"by\":\"colour\""), "colour");
     steps_expect(run("sort", "\"by\":{\"field\":\"n\",\"order\":\"up\"}"), "up");
+    steps_expect(run("sort", "\"by\":[7]"), "by: expected a column, or");
+    steps_expect(run("sort", "\"by\":[{\"order\":\"asc\"}]"), "by: expected a column, or");
     steps_expect(run("sort", "\"by\":[]"), "by: expected at least one column");
     steps_expect(run("sort", "\"by\":[]"), "\"class\":\"VALIDATION_ERROR\"");
 }

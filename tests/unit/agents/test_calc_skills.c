@@ -100,6 +100,8 @@ static void counting_nothing_says_what_was_looked_for(void **state)
         "no dated line has the word 'removals'");
     steps_expect(run("count_per_day", "{\"parameters\":{\"text\":\"no date\"}}"),
                  "no line has a date");
+    steps_expect(run("count_per_day", "{\"parameters\":{\"text\":\"12026-11-20\\n2026-11-201\"}}"),
+                 "no line has a date");
     steps_expect(run("count_per_day", "{\"task\":\"count the installs per day\"}"),
                  "text: there is none");
 }

@@ -274,6 +274,63 @@ static void a_random_graph_is_walked_as_by_hand(void **state)
     cJSON_Delete(tree);
 }
 
+static void answers_have_a_text_for_people(void **state)
+{
+    (void)state;
+    steps_expect(run("find", "{}"), "\"text\":\"no entity fits\"");
+    steps_expect(run("merge", SHOP), "\"text\":\"4 entities added, 0 changed; 4 relations added, "
+                                     "0 changed\"");
+    steps_expect(run("find", "{\"kind\":\"service\"}"), "\"text\":\"api\\nweb\\n\"");
+    steps_expect(run("find", "{\"limit\":2}"), "more than 2 entities fit; set a higher limit");
+    steps_expect(run("neighbours", "{\"key\":\"web\",\"direction\":\"out\"}"),
+                 "\"text\":\"web -calls-> api\\n\"");
+    steps_expect(run("neighbours", "{\"key\":\"ops\",\"direction\":\"in\"}"),
+                 "\"text\":\"no neighbours\"");
+    steps_expect(run("paths", "{\"from\":\"web\",\"to\":\"db\",\"direction\":\"out\"}"),
+                 "\"text\":\"web -calls-> api, api -uses-> db\\n\"");
+    steps_expect(run("remove", "{\"entities\":[\"db\"]}"),
+                 "\"text\":\"1 entities and 3 relations removed\"");
+}
+
+static void a_merge_has_a_limit_of_items(void **state)
+{
+    struct buf json;
+
+    (void)state;
+    for (int n = GRAPH_ITEMS_MAX; n <= GRAPH_ITEMS_MAX + 1; n++) {
+        buf_init(&json, 4 * 1024 * 1024);
+        buf_add_cstr(&json, "{\"entities\":[");
+        for (int i = 0; i < n; i++) {
+            buf_printf(&json, "%s{\"key\":\"%d\"}", i > 0 ? "," : "", i);
+        }
+        buf_add_cstr(&json, "]}");
+        steps_expect(run("merge", buf_cstr(&json)),
+                     n == GRAPH_ITEMS_MAX
+                         ? "\"entitiesAdded\":20000"
+                         : "entities: more than 20000; merge them in several steps");
+        buf_done(&json);
+    }
+}
+
+static void settings_are_a_file_and_its_size(void **state)
+{
+    static const char *const bad[][2] = {
+        {"{}", "database"},
+        {"{\"database\":7}", "database"},
+        {"{\"database\":\"/x.db\",\"maxBytes\":1048575}", "maxBytes"},
+        {"{\"database\":\"/x.db\",\"colour\":1}", "colour"},
+        {"[]", ""}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct graph *g = NULL;
+        struct bt_error err;
+        if (graph_new(bad[i][0], &g, &err) == BT_OK || strstr(err.msg, bad[i][1]) == NULL) {
+            fail_msg("%s: %s", bad[i][0], g != NULL ? "taken" : err.msg);
+        }
+    }
+}
+
 static void a_database_of_something_else_is_named(void **state)
 {
     char path[PATH_MAX];
@@ -302,6 +359,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(removing_takes_relations_along, begin, end),
         cmocka_unit_test_setup_teardown(no_text_is_syntax, begin, end),
         cmocka_unit_test_setup_teardown(a_random_graph_is_walked_as_by_hand, begin, end),
+        cmocka_unit_test_setup_teardown(answers_have_a_text_for_people, begin, end),
+        cmocka_unit_test_setup_teardown(a_merge_has_a_limit_of_items, begin, end),
+        cmocka_unit_test(settings_are_a_file_and_its_size),
         cmocka_unit_test_setup_teardown(a_database_of_something_else_is_named, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -347,6 +347,28 @@ static void the_example_says_the_defaults(void **state)
     }
 }
 
+static void groups_have_their_own_numbers_or_those_of_the_policy(void **state)
+{
+    struct home *h = *state;
+
+    write_text(h->user, "policy: {restart: {intensity: 7, periodMs: 8000}}\n"
+                        "groups: [{name: a}, {name: b, strategy: rest_for_one, intensity: 3, "
+                        "periodMs: 4000, escalate: daemon}, {name: c, strategy: one_for_all, "
+                        "escalate: notice}]\n");
+    expect_loads(h);
+    assert_int_equal(h->config->n_groups, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct config_group *g = &h->config->groups[i];
+        assert_int_equal(g->name[0], 'a' + (int)i);
+        assert_int_equal(g->strategy, i == 0   ? GROUP_ONE_FOR_ONE
+                                      : i == 1 ? GROUP_REST_FOR_ONE
+                                               : GROUP_ONE_FOR_ALL);
+        assert_int_equal(g->intensity, i == 1 ? 3 : 7);
+        assert_int_equal(g->period_ms, i == 1 ? 4000 : 8000);
+        assert_int_equal(g->fatal, i == 1);
+    }
+}
+
 static void state_directory_follows_the_flag(void **state)
 {
     struct home *h = *state;
@@ -374,6 +396,7 @@ int main(void)
         TEST(file_of_a_project_is_the_users_file),
         TEST(agents_of_the_stronger_file_replace_the_list),
         TEST(the_example_says_the_defaults),
+        TEST(groups_have_their_own_numbers_or_those_of_the_policy),
         TEST(state_directory_follows_the_flag),
     };
 #undef TEST
