@@ -226,6 +226,9 @@ static void statistics_describe_a_list_or_a_column(void **state)
         run("statistics", "{\"parameters\":{\"values\":[{\"n\":1,\"s\":\"a\"}],\"field\":\"s\"}}"),
         "is no number");
     steps_expect(run("statistics", "{\"parameters\":{\"values\":[]}}"), "failed");
+    steps_expect(run("statistics", "{\"parameters\":{\"values\":[0.25,0.25]}}"), "\"sum\":0.5,");
+    steps_expect(run("statistics", "{\"parameters\":{\"values\":[0.1,0.2,99.7]}}"), "\"sum\":100,");
+    steps_expect(run("statistics", "{\"parameters\":{\"values\":[10,90]}}"), "\"sum\":100,");
     steps_expect(run("statistics", "{\"task\":\"x\"}"), "let a step before this one");
 }
 
@@ -240,6 +243,18 @@ static void dates_are_moved_and_compared(void **state)
                  "date: 'next week' is no time: expected one such as");
     steps_expect(run("date", "{\"parameters\":{\"amount\":1.5}}"), "whole number");
     steps_expect(run("now", "{}"), "\"weekday\"");
+    steps_expect(run("date", "{\"parameters\":{\"date\":\"2026-11-21T00:00:00\",\"amount\":90,"
+                             "\"unit\":\"seconds\"}}"),
+                 "2026-11-21T00:01:30");
+    steps_expect(run("date", "{\"parameters\":{\"date\":\"2026-11-21T00:00:00\",\"amount\":90,"
+                             "\"unit\":\"minute\"}}"),
+                 "2026-11-21T01:30");
+    steps_expect(run("date", "{\"parameters\":{\"date\":\"2026-11-21\",\"amount\":2,\"unit\":"
+                             "\"years\"}}"),
+                 "2028-11-21");
+    steps_expect(run("date", "{\"parameters\":{\"date\":\"2026-11-21\",\"amount\":2,\"unit\":"
+                             "\"fortnights\"}}"),
+                 "\"retryable\":false");
 }
 
 /* A day is one of the clock on the wall, an hour 3600 seconds. */

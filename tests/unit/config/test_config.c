@@ -369,6 +369,32 @@ static void groups_have_their_own_numbers_or_those_of_the_policy(void **state)
     }
 }
 
+/* Nodes of a fleet must agree about what is of the fleet, and only about that. */
+static void the_hash_is_of_what_the_fleet_shares(void **state)
+{
+    static const char *const rows[][2] = {{"log: {level: debug}", "same"},
+                                          {"listen: {control: 'tcp://127.0.0.1:7001'}", "same"},
+                                          {"gateway: {listen: '127.0.0.1:7180'}", "same"},
+                                          {"policy: {maxRetries: 3}", "another"},
+                                          {"limits: {maxOpenPlans: 7}", "another"},
+                                          {"planner: agent", "another"}};
+    struct home *h = *state;
+    char plain[CONFIG_HASH_LEN + 1];
+    char hash[CONFIG_HASH_LEN + 1];
+
+    write_text(h->user, "policy: {maxRetries: 2}\n");
+    expect_loads(h);
+    config_hash(h->config, plain);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        write_text(h->user, rows[i][0]);
+        expect_loads(h);
+        config_hash(h->config, hash);
+        if ((strcmp(hash, plain) == 0) != (strcmp(rows[i][1], "same") == 0)) {
+            fail_msg("%s has %s, the defaults %s", rows[i][0], hash, plain);
+        }
+    }
+}
+
 static void state_directory_follows_the_flag(void **state)
 {
     struct home *h = *state;
@@ -397,6 +423,7 @@ int main(void)
         TEST(agents_of_the_stronger_file_replace_the_list),
         TEST(the_example_says_the_defaults),
         TEST(groups_have_their_own_numbers_or_those_of_the_policy),
+        TEST(the_hash_is_of_what_the_fleet_shares),
         TEST(state_directory_follows_the_flag),
     };
 #undef TEST

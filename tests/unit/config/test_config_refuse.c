@@ -135,6 +135,16 @@ static void bad_yaml_is_told_at_its_place(void **state)
     expect_problems(h, "DIR/baton/baton.yaml:1:1: expected an object, got an array\n");
 }
 
+static void groups_stand_once_and_ranges_do_not_run_backwards(void **state)
+{
+    struct home *h = *state;
+
+    write_text(h->user, "groups: [{name: a}, {name: b}, {name: a}]\n");
+    expect_problems(h, "DIR/baton/baton.yaml:1:33: groups.2.name: stands here twice\n");
+    write_text(h->user, "agents: [{agentId: a, command: [x], instances: {min: 3, max: 2}}]\n");
+    expect_problems(h, "DIR/baton/baton.yaml:1:37: agents.0.instances: max must be at least min\n");
+}
+
 static void what_is_wrong_with_a_schedule_is_told(void **state)
 {
     static const char *const rows[][2] = {
@@ -524,6 +534,7 @@ int main(void)
         TEST(a_cap_of_the_protocol_is_the_most),
         TEST(keys_and_rates_are_bounded_and_stand_once),
         TEST(bad_yaml_is_told_at_its_place),
+        TEST(groups_stand_once_and_ranges_do_not_run_backwards),
         TEST(what_is_wrong_with_a_schedule_is_told),
         TEST(yes_is_text_and_no_number_from_the_environment_is_guessed),
         TEST(listeners_stay_on_this_machine),
