@@ -34,6 +34,9 @@ const char *steps_run(struct bt_step *step, bt_skill_run run, void *self)
     if (step_reply_json(step, &last_reply, &err) != BT_OK) {
         fail_msg("the reply does not fit the wire: %s", err.msg);
     }
+    if (strstr(buf_cstr(&last_reply), "\"class\":\"VALIDATION_ERROR\"") != NULL) {
+        steps_expect(buf_cstr(&last_reply), "\"retryable\":false"); /* it stays wrong */
+    }
     return buf_cstr(&last_reply);
 }
 

@@ -9,7 +9,7 @@
 /* Fails the test when it is not a step. */
 struct bt_step *steps_make(const char *skill, const char *json);
 /* Takes the step; returns the reply as JSON, valid until the next call. Does not check the
- * parameters against the schema. */
+ * parameters against the schema. Fails the test when a VALIDATION_ERROR may be retried. */
 const char *steps_run(struct bt_step *step, bt_skill_run run, void *self);
 /* The step of the last run. */
 struct bt_step *steps_last(void);
