@@ -127,6 +127,35 @@ static void tell(struct bench *b, const struct flat_record *flat, bool all, stru
     buf_add_cstr(out, "\n");
 }
 
+/* The lengths of the members that hold long texts, which are cut to the caps of their messages. */
+static void tell_lengths(struct bench *b, struct flat_record *flat, struct buf *out)
+{
+    static char longest[20001];
+    const struct str text = {memset(longest, 'x', sizeof longest - 1), sizeof longest - 1};
+    struct record rec;
+    struct record_extra x;
+    struct doc_cursor c;
+    struct doc_head head;
+
+    flat->text = text;
+    rec = record_of_flat(flat);
+    x = with_all(extra_of(b, &rec));
+    x.preview = x.task = x.description = x.success_criteria = text;
+    x.event_id = id_of(1);
+    encode(b, &rec, &x);
+    c = doc_cursor(doc_from_buf(&b->body));
+    (void)doc_next(&c, &head);
+    buf_add_cstr(out, "  cut:");
+    for (uint32_t n = head.n; n > 0; n--) {
+        const struct str key = doc_string(doc_skip(&c));
+        const struct str value = doc_string(doc_skip(&c));
+        if (value.len > 100) {
+            buf_printf(out, " %.*s %zu", STR_ARG(key), value.len);
+        }
+    }
+    buf_add_cstr(out, "\n");
+}
+
 static void each_kind_of_record_is_told_as_it_was(void **state)
 {
     struct bench *b = *state;
@@ -138,9 +167,10 @@ static void each_kind_of_record_is_told_as_it_was(void **state)
     buf_init(&out, GOLDEN_MAX);
     for (int t = 0; t < REC_COUNT; t++) {
         const struct flat_record least = bare((enum record_type)t);
-        const struct flat_record most = full((enum record_type)t);
+        struct flat_record most = full((enum record_type)t);
         tell(b, &least, false, &out);
         tell(b, &most, true, &out);
+        tell_lengths(b, &most, &out);
     }
     golden_keep(TOLD, was, buf_cstr(&out));
     buf_done(&out);
