@@ -114,7 +114,7 @@ class Kills(BatonTest):
     """G214"""
 
     def test_after_a_kill_each_plan_of_a_request_is_there_once(self):
-        d = self.daemon(config="agents: []\n", agents=False)
+        d = self.daemon(config="agents: []\nlimits: {maxOpenPlans: 200000}\n", agents=False)  # a release build takes 20,000 of them
         dice, acknowledged, stop = random.Random(214), {}, threading.Event()
         sent = []
 
