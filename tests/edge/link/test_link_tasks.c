@@ -10,9 +10,10 @@
 #include "protocol/link/link_internal.h"
 #include "tests/edge/link/fixture.h"
 
-enum { COMPLETIONS = 64, MORE_THAN_THERE_ARE = 16, LOOK_MS = 50, TOGETHER_MS = 50 };
+enum { COMPLETIONS = 64, MORE_THAN_THERE_ARE = 16, LOOK_MS = 50, ALONE_MS = 50 };
 
 struct ran {
+    msec patience; /* how long the first waits for a second one */
     atomic_int at_once, most, done;
 };
 
@@ -34,17 +35,17 @@ static void complete(void *arg)
         atomic_store(&r->most, now);
     }
     if (atomic_load(&r->done) == 0) {
-        (void)wait_for(&r->at_once, 2, TOGETHER_MS);
+        (void)wait_for(&r->most, 2, r->patience);
     }
     (void)atomic_fetch_sub(&r->at_once, 1);
     (void)atomic_fetch_add(&r->done, 1);
 }
 
 /* Returns how many of them ran at once, at most. */
-static int completions(void)
+static int completions(msec patience)
 {
     nng_aio *aios[COMPLETIONS];
-    struct ran r = {0};
+    struct ran r = {.patience = patience};
     for (int i = 0; i < COMPLETIONS; i++) {
         assert_int_equal(nng_aio_alloc(&aios[i], complete, &r), 0);
         assert_true(nng_aio_begin(aios[i]));
@@ -62,9 +63,9 @@ static void when_no_thread_is_left_all_go_on(void **state)
 {
     (void)state;
     struct link *l = fixture_link(); /* starts the helper */
-    assert_true(completions() > 1);
+    assert_true(completions(FIXTURE_WAIT_MS) > 1);
     tasks_rest(MORE_THAN_THERE_ARE, LOOK_MS);
-    assert_true(completions() > 1);
+    assert_true(completions(FIXTURE_WAIT_MS) > 1);
     link_free(l);
 }
 
@@ -74,7 +75,7 @@ static void completions_run_on_one_thread(void **state)
     struct link *l = fixture_link();
     link_one_task_thread();
     link_one_task_thread(); /* it counts once */
-    assert_int_equal(completions(), 1);
+    assert_int_equal(completions(ALONE_MS), 1);
     link_free(l);
 }
 
