@@ -45,6 +45,13 @@ class Node(Daemon):
         """The server of the journal is just back: at first it may be refused."""
         return until(lambda: self.ask_raw("plan.submit", plan=plan, **fields).get("planId"), 10, "it is accepted")
 
+    def is_away(self):
+        """What is in hand when a leader loses its server waits for it; what is asked next is answered at once."""
+        try:
+            return self.ask("supervisor.info", 1.0).get("storage") == "away"
+        except TimeoutError:
+            return False
+
     def leads(self):
         return (self.state / "endpoints.json").exists() and self.endpoints()["pid"] == self.process.pid
 

@@ -98,7 +98,7 @@ class Faults(BatonTest):
             with contextlib.suppress(AssertionError):
                 server.sql("SELECT txid_current(); SELECT pg_switch_wal()")
         until(lambda: server.processes["data"].poll() is not None, 20, "the server ends for want of room")
-        until(lambda: node.ask("supervisor.info").get("storage") == "away", 20, "the daemon knows")
+        until(node.is_away, 20, "the daemon knows")
         filler.unlink()
         server.start()
         self.goes_on(node, {"runs": runs, **accepted})

@@ -74,6 +74,7 @@ class Rides(BatonTest):
         load = Load(node)
         until(lambda: len(load.accepted) > 5, 20, "plans are accepted")
         server.kill9()
+        until(node.is_away, 10, "it has seen it")
         lost, before, longest, refused = time.monotonic(), None, 0, 0
         while time.monotonic() - lost < seconds:
             began = time.monotonic()
@@ -198,7 +199,7 @@ class Rides(BatonTest):
         plan = one.submit(slow("a", 1))
         until(one.executions, 10, "the step runs")
         server.kill9()
-        until(lambda: one.ask("supervisor.info").get("storage") == "away", 10, "it has seen it")
+        until(one.is_away, 10, "it has seen it")
         one.process.send_signal(signal.SIGTERM)
         self.assertEqual(one.process.wait(10), 75)
         self.assertIn("asked to stop while PostgreSQL was away", one.log())
