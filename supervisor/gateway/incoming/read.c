@@ -34,14 +34,48 @@ enum bt_code incoming_read_file(const char *path, struct buf *ret_doc, struct bt
     return code;
 }
 
+static const char *const no_memory = "out of memory";
+
 const char *const incoming_schemes[] = {"token", "hmac", "standard"};
 
-/* A copy of the text of a member, for the life of the process; NULL: it is not there, or empty. */
-static const char *text_of(struct doc d, const char *name)
+static const char *const texts[] = {"plan",       "scheme",    "header",
+                                    "secretFile", "secretEnv", "idempotency"};
+
+/* Each member is one that a hook has, and the texts are texts: a hook with a name that is spelt
+ * wrong would do without it. */
+static enum bt_code check_members(struct doc d, const char *path, const char *hook,
+                                  struct bt_error *err)
+{
+    struct doc_cursor at = doc_cursor(d);
+    struct doc_head head;
+    size_t i;
+
+    (void)doc_next(&at, &head);
+    for (uint32_t n = head.kind == DOC_MAP ? head.n : 0; n > 0; n--) {
+        const struct str name = doc_string(doc_skip(&at));
+        const struct str text = doc_string(doc_skip(&at));
+        for (i = 0; i < sizeof texts / sizeof texts[0] && !str_is(name, texts[i]); i++) {
+        }
+        if (i < sizeof texts / sizeof texts[0]
+                ? text.len == 0 || memchr(text.ptr, 0, text.len) != NULL
+                : !str_is(name, "inputs")) {
+            return err_set(err, BT_INVALID,
+                           "%s: %s: %.*s: expected plan, scheme, header, secretFile, secretEnv, "
+                           "idempotency, each with a text, or inputs",
+                           path, hook, STR_ARG(name));
+        }
+    }
+    return BT_OK;
+}
+
+/* A copy of the text of a member, for the life of the process; NULL when it is not there. False:
+ * out of memory. */
+static bool take_text(struct doc d, const char *name, const char **ret)
 {
     const struct str s = doc_string(doc_get(d, str_from(name)));
 
-    return s.len == 0 || memchr(s.ptr, 0, s.len) != NULL ? NULL : strndup(s.ptr, s.len);
+    *ret = s.len == 0 ? NULL : strndup(s.ptr, s.len);
+    return s.len == 0 || *ret != NULL;
 }
 
 /* Puts the text of a member, "" when it is not there. False: it does not fit, or is no text of C.
@@ -75,7 +109,12 @@ static const char *take_scheme(struct incoming_hook *k, struct doc d)
     for (int i = 0; i < INCOMING_SCHEMES; i++) {
         if (str_is(scheme, incoming_schemes[i])) {
             k->scheme = (enum incoming_scheme)i;
-            k->header = i == INCOMING_STANDARD ? NULL : text_of(d, "header");
+            if (!take_text(d, "header", &k->header)) {
+                return no_memory;
+            }
+            if (i == INCOMING_STANDARD && k->header != NULL) {
+                return "header: the scheme standard has its own, webhook-signature";
+            }
             k->header = k->header == NULL ? headers[i] : k->header;
             return NULL;
         }
@@ -110,8 +149,11 @@ static const char *take_inputs(struct incoming_hook *k, struct doc d)
 
 static const char *take_key(struct incoming_hook *k, struct doc d)
 {
-    const char *key = text_of(d, "idempotency");
+    const char *key;
 
+    if (!take_text(d, "idempotency", &key)) {
+        return no_memory;
+    }
     if (key != NULL && key[0] == '/') {
         k->key_pointer = key;
     } else {
@@ -144,6 +186,7 @@ static enum bt_code take_hook(struct incoming *in, struct str name, struct doc d
                               struct bt_error *err)
 {
     struct incoming_hook *k = &in->hooks[in->n];
+    enum bt_code code;
     const char *wrong;
 
     if (in->n == INCOMING_MAX || !hook_name_ok(name)) {
@@ -155,11 +198,15 @@ static enum bt_code take_hook(struct incoming *in, struct str name, struct doc d
     if (k->name == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for hooks");
     }
+    in->n++;
+    code = check_members(d, path, k->name, err);
+    if (code != BT_OK) {
+        return code;
+    }
     wrong = take_secret(k, d);
     wrong = wrong == NULL ? take_scheme(k, d) : wrong;
     wrong = wrong == NULL ? take_inputs(k, d) : wrong;
     wrong = wrong == NULL ? take_key(k, d) : wrong;
-    in->n++;
     return wrong == NULL ? take_recipe(k, d, path, err)
                          : err_set(err, BT_INVALID, "%s: %s: %s", path, k->name, wrong);
 }

@@ -137,17 +137,19 @@ void mcp_read_resource(struct mcp *m)
     static const char tail[] = "/result";
     const struct str uri = doc_string(mcp_param(m, "uri"));
     const size_t before = sizeof scheme - 1;
-    struct str id = {uri.ptr + before, uri.len < before ? 0 : uri.len - before};
+    struct str id = {NULL, 0};
     bool result = false;
     struct buf fields;
 
+    if (uri.len > before && memcmp(uri.ptr, scheme, before) == 0) {
+        id = (struct str){uri.ptr + before, uri.len - before};
+    }
     if (id.len >= sizeof tail &&
         memcmp(id.ptr + id.len - sizeof tail + 1, tail, sizeof tail - 1) == 0) {
         result = true;
         id.len -= sizeof tail - 1;
     }
-    if (id.len == 0 || id.len > 64 || memcmp(uri.ptr, scheme, before) != 0 ||
-        memchr(id.ptr, '/', id.len) != NULL) {
+    if (id.len == 0 || id.len > 64 || memchr(id.ptr, '/', id.len) != NULL) {
         mcp_refuse(m, RPC_PARAMS, "uri: expected plan://PLANID or plan://PLANID/result");
         return;
     }

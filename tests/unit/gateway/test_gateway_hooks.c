@@ -135,7 +135,15 @@ static void what_is_wrong_in_a_file_is_named(void **state)
         {"a: {" FINE ", inputs: {x: e}}", "inputs: expected JSON pointers"},
         {"a: {" FINE ", inputs: {x: 7}}", "inputs: expected JSON pointers"},
         {"a: {" FINE ", inputs: {x: /a, y: /~2}}", "inputs: expected JSON pointers"},
-        {"a: {" FINE ", idempotency: /~}", "idempotency: expected"}};
+        {"a: {" FINE ", idempotency: /~}", "idempotency: expected"},
+        {"a: {" FINE ", idempotencey: X-Id}", "h.yaml: a: idempotencey: expected plan, scheme,"},
+        {"a: {" FINE ", input: {x: /a}}", "a: input: expected"},
+        {"a: {" FINE ", idempotency: [X-Id]}", "a: idempotency: expected"},
+        {"a: {" FINE ", idempotency: ''}", "a: idempotency: expected"},
+        {"a: {" FINE ", header: 7}", "a: header: expected"},
+        {"a: {plan: recipe.yaml, scheme: standard, header: X-Sign, secretEnv: X}",
+         "a: header: the scheme standard has its own, webhook-signature"},
+        {"a: 7", "a: expected secretFile"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -229,8 +237,8 @@ static void a_hook_says_where_its_secret_and_its_key_are(void **state)
     struct incoming *in = hooks_of("a: {" FINE "}\n"
                                    "b: {plan: DIR/plan.yaml, scheme: hmac, secretFile: /s, "
                                    "idempotency: X-Key}\n"
-                                   "c: {plan: plan.yaml, scheme: standard, secretFile: /s, header: "
-                                   "X-H, idempotency: /k}\n"
+                                   "c: {plan: plan.yaml, scheme: standard, secretFile: /s, "
+                                   "idempotency: /k}\n"
                                    "d: {" FINE ", header: X-Token}\n");
     const struct incoming_hook *a = incoming_find(in, STR_LIT("a"));
     const struct incoming_hook *b = incoming_find(in, STR_LIT("b"));
