@@ -84,6 +84,34 @@ static bool put_value(struct fill *f, const struct property *p, enum token_kind 
     return put_str(f, p, token_at(f, i)->text);
 }
 
+/* Whether a quote names a file: "count lines in 'my notes.txt'"; "read 'my notes.txt'" has no other
+ * quote that it could be instead. */
+static bool is_quoted_path(const struct fill *f, uint32_t i)
+{
+    uint32_t quotes = 0;
+    if (!is_free(f, i, TOKEN_QUOTE) || i == f->span.from || !text_is_path(token_at(f, i)->text)) {
+        return false;
+    }
+    for (uint32_t k = f->span.from; k < f->span.to; k++) {
+        quotes += token_at(f, k)->kind == TOKEN_QUOTE;
+    }
+    return word_in(token_at(f, i - 1)->text, "in from of to into at file folder directory") ||
+           (i == f->span.from + 1 && quotes == 1);
+}
+
+static bool put_quoted_path(struct fill *f, const struct property *p)
+{
+    uint32_t i = f->span.from;
+    while (i < f->span.to && !is_quoted_path(f, i)) {
+        i++;
+    }
+    if (i == f->span.to) {
+        return false;
+    }
+    token_at(f, i)->taken = f->attempt;
+    return put_str(f, p, token_at(f, i)->text);
+}
+
 /* "3", "-4", "2.5", no more digits than a double keeps: not "2026-01-01". */
 static bool is_decimal(const struct fill *f, uint32_t i, double *ret)
 {
@@ -231,17 +259,19 @@ static bool put_kind(struct fill *f, struct str kind, const struct property *p)
                                         : false;
 }
 
-/* "path or previous": the first that there is. */
+/* "path or previous": the first that there is. A path in quotes is the last: they may be a text. */
 static bool put_property(struct fill *f, struct str hint, const struct property *p)
 {
     bool put = false;
+    bool path = false;
     while (hint.len > 0 && !put) {
         const char *end = memchr(hint.ptr, ' ', hint.len);
         const size_t n = end == NULL ? hint.len : (size_t)(end - hint.ptr);
         put = put_kind(f, (struct str){hint.ptr, n}, p);
+        path = path || str_is((struct str){hint.ptr, n}, "path");
         hint = (struct str){hint.ptr + n + (end != NULL), hint.len - n - (end != NULL)};
     }
-    return put;
+    return put || (path && put_quoted_path(f, p));
 }
 
 /* What a property without a hint takes. An optional one takes only what names it, or what is
