@@ -1,7 +1,8 @@
 /* Records about people, checks and replans: to the fields of their messages, and back. */
 #include "supervisor/events/record_internal.h"
 
-enum { SCHEMA_MAX = 1024, MISSING_ROOM = 256, BY_ROOM = 64 };
+enum { MISSING_ROOM = 256, BY_ROOM = 64 };
+enum { SCHEMA_MAX = 1024 }; /* fits beside any text, when that is cut */
 
 enum msg_type event_encode_waiting(struct encoding *e, union payload *p)
 {
@@ -14,7 +15,7 @@ enum msg_type event_encode_waiting(struct encoding *e, union payload *p)
         .attempt = rec->attempt,
         .review_id = record_review(e, asks->serial),
         .kind = str_from(review_kind_name(asks->review)),
-        .prompt = record_cut(e, rec->text, 2048),
+        .prompt = record_text(e, rec->text),
         .error_class = record_class(asks->error_class),
         .agent_id = record_agent_id(e, rec->agent),
         .timeout_ms = asks->delay_ms,
@@ -22,7 +23,7 @@ enum msg_type event_encode_waiting(struct encoding *e, union payload *p)
         .details_ref = e->x->details.id,
         .details_len = e->x->details.len,
     };
-    if (asks->data.len <= SCHEMA_MAX && e->room >= SCHEMA_MAX) {
+    if (asks->data.len <= SCHEMA_MAX) {
         p->waiting.schema = asks->data; /* a document cannot be cut, only left out */
     }
     return MSG_ev_plan_step_waiting;
@@ -55,7 +56,7 @@ enum msg_type event_encode_decided(struct encoding *e, union payload *p)
         .review_id = record_review(e, decided->serial),
         .attempt = rec->attempt,
         .decision = str_from(review_decision_name(decided->decision)),
-        .comment = record_cut(e, rec->text, 2048),
+        .comment = record_text(e, rec->text),
         .kind = str_from(review_kind_name(decided->review)),
         .edit_ref = decided->result.id,
         .edit_len = decided->result.len,
@@ -71,10 +72,6 @@ enum msg_type event_encode_decided(struct encoding *e, union payload *p)
                                             .via = record_cut(e, decided->by.via, BY_ROOM),
                                             .address = record_cut(e, decided->by.address, BY_ROOM),
                                             .id = record_cut(e, decided->by.id, BY_ROOM)};
-    if (decided->by.via.len + decided->by.user.len + decided->by.address.len + decided->by.id.len >
-        0) {
-        msg_set(&p->decided, ev_review_decided, by);
-    }
     p->decided.revision = decided->revision;
     p->decided.shown_ref = decided->shown.id;
     p->decided.shown_len = decided->shown.len;
@@ -114,7 +111,7 @@ enum msg_type event_encode_verification(struct encoding *e, union payload *p)
         .step_index = e->rec->step,
         .attempt = e->rec->attempt,
         .agent_id = record_agent_id(e, e->rec->agent),
-        .diagnosis = record_cut(e, e->rec->text, 2048),
+        .diagnosis = record_text(e, e->rec->text),
         .usage = record_usage(&e->rec->usage),
     };
     return MSG_ev_plan_step_verification_failed;
@@ -168,7 +165,7 @@ enum msg_type event_encode_gate_passed(struct encoding *e, union payload *p)
         .step_id = record_step(e)->step_id,
         .step_index = e->rec->step,
         .agent_id = record_step(e)->rules->gate_with,
-        .reason = record_cut(e, e->rec->text, 2048),
+        .reason = record_text(e, e->rec->text),
         .usage = record_usage(&e->rec->usage),
         .attempt = e->rec->attempt,
     };
@@ -209,7 +206,7 @@ enum msg_type event_encode_gate_failed(struct encoding *e, union payload *p)
         .agent_id = record_step(e)->rules->gate_with,
         .missing = e->missing,
         .missing_n = list_missing(e),
-        .reason = record_cut(e, e->rec->text, 2048),
+        .reason = record_text(e, e->rec->text),
         .usage = record_usage(&e->rec->usage),
         .attempt = e->rec->attempt,
     };
@@ -232,7 +229,7 @@ enum msg_type event_encode_gate_error(struct encoding *e, union payload *p)
         .step_id = record_step(e)->step_id,
         .step_index = e->rec->step,
         .agent_id = record_step(e)->rules->gate_with,
-        .error = record_cut(e, e->rec->text, 2048),
+        .error = record_text(e, e->rec->text),
         .fail_closed = record_step(e)->rules->policy.gate_closed,
         .usage = record_usage(&e->rec->usage),
         .attempt = e->rec->attempt,
@@ -261,7 +258,7 @@ enum msg_type event_encode_replan_started(struct encoding *e, union payload *p)
         .step_index = e->rec->step,
         .attempt = e->rec->attempt,
         .agent_id = e->x->plan->replan.agent_id,
-        .diagnosis = record_cut(e, e->rec->text, 2048),
+        .diagnosis = record_text(e, e->rec->text),
         .error_class = record_class(starts->error_class),
         .total_replans = starts->n,
         .delay_ms = starts->delay_ms,
@@ -300,7 +297,7 @@ enum msg_type event_encode_replan_finished(struct encoding *e, union payload *p)
         .ok = revision->ok,
         .steps = e->steps,
         .revision = revision->revision,
-        .reason = record_cut(e, rec->text, 2048),
+        .reason = record_text(e, rec->text),
         .plan_ref = revision->result.id,
         .plan_len = revision->result.len,
         .usage = record_usage(&rec->usage),

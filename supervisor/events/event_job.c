@@ -17,7 +17,7 @@ enum plan_failure record_failure(struct decoding *d, struct str name)
 {
     enum plan_failure f = PLAN_FAILURE_NONE;
 
-    while (f < PLAN_FAILURE_COUNT && name.len > 0 && !str_is(name, plan_failure_name(f))) {
+    while (f < PLAN_FAILURE_COUNT && !str_is(name, plan_failure_name(f))) {
         f++;
     }
     record_expect(d, f != PLAN_FAILURE_COUNT);
@@ -37,7 +37,7 @@ enum msg_type event_encode_planning_retry(struct encoding *e, union payload *p)
     p->planning_retry = (struct msg_ev_planning_retry){
         .attempt = e->rec->attempt,
         .validation_errors = retry->n,
-        .text = record_cut(e, e->rec->text, 2048),
+        .text = record_text(e, e->rec->text),
         .result_ref = retry->result.id,
         .result_len = retry->result.len,
         .usage = record_usage(&e->rec->usage),
@@ -60,7 +60,7 @@ enum msg_type event_encode_planning_failed(struct encoding *e, union payload *p)
 {
     p->planning_failed = (struct msg_ev_planning_failed){
         .attempt = e->rec->attempt,
-        .reason = record_cut(e, e->rec->text, 2048),
+        .reason = record_text(e, e->rec->text),
         .failure_kind = str_from(plan_failure_name(REC(e->rec, planning_failed)->failure)),
         .usage = record_usage(&e->rec->usage),
     };
@@ -86,7 +86,7 @@ enum msg_type event_encode_synthesis_started(struct encoding *e, union payload *
         .timeout_ms = end->delay_ms,
         .status = str_from(plan_status_name(end->status)),
         .outcome = str_from(plan_outcome_name(end->outcome)),
-        .failure_reason = record_cut(e, rec->text, 2048),
+        .failure_reason = record_text(e, rec->text),
     };
     if (end->failure != PLAN_FAILURE_NONE) {
         m->failure_kind = str_from(plan_failure_name(end->failure));
@@ -127,7 +127,7 @@ enum msg_type event_encode_text_delta(struct encoding *e, union payload *p)
 {
     p->text_delta = (struct msg_ev_text_delta){
         .index = REC(e->rec, text_delta)->n,
-        .text = record_cut(e, e->rec->text, 2048),
+        .text = record_text(e, e->rec->text),
     };
     return MSG_ev_text_delta;
 }
@@ -148,7 +148,7 @@ enum msg_type event_encode_synthesis_retry(struct encoding *e, union payload *p)
         .agent_id = record_agent_id(e, rec->agent),
         .steps = e->steps,
         .revision = revision->revision,
-        .reason = record_cut(e, rec->text, 2048),
+        .reason = record_text(e, rec->text),
         .plan_ref = revision->result.id,
         .plan_len = revision->result.len,
         .usage = record_usage(&rec->usage),
@@ -179,7 +179,7 @@ enum msg_type event_encode_synthesis_finished(struct encoding *e, union payload 
     p->synthesis_finished = (struct msg_ev_synthesis_finished){
         .ok = end->ok,
         .agent_id = record_agent_id(e, e->rec->agent),
-        .reason = record_cut(e, e->rec->text, 2048),
+        .reason = record_text(e, e->rec->text),
         .result_ref = end->result.id,
         .result_len = end->result.len,
         .usage = record_usage(&e->rec->usage),
@@ -207,7 +207,7 @@ enum msg_type event_encode_compensation_started(struct encoding *e, union payloa
     *m = (struct msg_ev_compensation_started){
         .status = str_from(plan_status_name(end->status)),
         .outcome = str_from(plan_outcome_name(end->outcome)),
-        .failure_reason = record_cut(e, rec->text, 2048),
+        .failure_reason = record_text(e, rec->text),
     };
     if (end->failure != PLAN_FAILURE_NONE) {
         m->failure_kind = str_from(plan_failure_name(end->failure));
@@ -238,7 +238,7 @@ enum msg_type event_encode_compensation_finished(struct encoding *e, union paylo
         .status = str_from(compensation_name(end->ok)),
         .compensated = end->done,
         .failed = end->failed,
-        .reason = record_cut(e, e->rec->text, 2048),
+        .reason = record_text(e, e->rec->text),
         .usage = record_usage(&e->rec->usage),
     };
     return MSG_ev_compensation_finished;
@@ -260,7 +260,7 @@ enum msg_type event_encode_turn_start(struct encoding *e, union payload *p)
 {
     p->turn_start = (struct msg_ev_turn_start){
         .turn_id = e->x->turn_id,
-        .message = record_cut(e, e->rec->text, 2048),
+        .message = record_text(e, e->rec->text),
     };
     return MSG_ev_turn_start;
 }
@@ -283,7 +283,7 @@ enum msg_type event_encode_turn_end(struct encoding *e, union payload *p)
 {
     p->turn_end = (struct msg_ev_turn_end){
         .turn_id = e->x->turn_id,
-        .message = record_cut(e, e->rec->text, 2048),
+        .message = record_text(e, e->rec->text),
         .action = e->x->action,
         .turn_plan_id = e->x->turn_plan_id,
         .outcome = e->x->outcome,

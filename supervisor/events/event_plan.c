@@ -40,9 +40,6 @@ enum msg_type event_encode_generated(struct encoding *e, union payload *p)
     }
     uint32_t all;
     p->generated.by = record_by(e);
-    if (p->generated.by.id.len > 0) {
-        msg_set(&p->generated, ev_plan_generated, by);
-    }
     p->generated.steps_n = record_list_steps(e, plan, 0, &all, &p->generated.steps_truncated);
     return MSG_ev_plan_generated;
 }
@@ -75,7 +72,7 @@ enum msg_type event_encode_modified(struct encoding *e, union payload *p)
     p->modified = (struct msg_ev_plan_modified){
         .kind = str_from(modify_kind_name(revision->modify)),
         .revision = revision->revision,
-        .reasoning = record_cut(e, rec->text, 2048),
+        .reasoning = record_text(e, rec->text),
         .attempt = rec->attempt,
         .steps = e->steps,
         .plan_ref = revision->result.id,
@@ -88,9 +85,6 @@ enum msg_type event_encode_modified(struct encoding *e, union payload *p)
         msg_set(&p->modified, ev_plan_modified, step_index);
     }
     p->modified.by = record_by(e);
-    if (p->modified.by.id.len > 0) {
-        msg_set(&p->modified, ev_plan_modified, by);
-    }
     if (e->x->revised != NULL && record_revises(rec)) {
         uint32_t all;
         p->modified.steps_n = record_list_steps(e, e->x->revised, revision->revision, &all,
@@ -126,9 +120,8 @@ enum msg_type event_encode_paused(struct encoding *e, union payload *p)
         .comment = record_cut(e, e->rec->text, 512),
         .timeout_ms = pause->delay_ms,
     };
-    if (pause->reason == PAUSE_REQUESTED && e->x->by.len > 0) {
+    if (pause->reason == PAUSE_REQUESTED) {
         p->paused.by = record_by(e);
-        msg_set(&p->paused, ev_plan_paused, by);
     }
     if (pause->reason == PAUSE_SIGNOFF || pause->reason == PAUSE_PLANNING) {
         p->paused.review_id = record_review(e, pause->serial);
@@ -157,9 +150,8 @@ enum msg_type event_encode_resumed(struct encoding *e, union payload *p)
         .reason = str_from(pause_reason_name(REC(e->rec, pause)->reason)),
         .comment = record_cut(e, e->rec->text, 512),
     };
-    if (REC(e->rec, pause)->reason == PAUSE_REQUESTED && e->x->by.len > 0) {
+    if (REC(e->rec, pause)->reason == PAUSE_REQUESTED) {
         p->resumed.by = record_by(e);
-        msg_set(&p->resumed, ev_plan_resumed, by);
     }
     return MSG_ev_plan_resumed;
 }
@@ -194,9 +186,6 @@ enum msg_type event_encode_cancelling(struct encoding *e, union payload *p)
     p->cancelling = (struct msg_ev_plan_cancelling){.reason = record_cut(e, e->rec->text, 512),
                                                     .grace_ms = REC(e->rec, timed)->delay_ms,
                                                     .by = record_by(e)};
-    if (p->cancelling.by.id.len > 0) {
-        msg_set(&p->cancelling, ev_plan_cancelling, by);
-    }
     return MSG_ev_plan_cancelling;
 }
 
@@ -264,7 +253,7 @@ enum msg_type event_encode_completed(struct encoding *e, union payload *p)
         .summary = record_cut(e, x->preview, LIMIT_PREVIEW_BYTES),
         .summary_ref = x->summary.id,
         .summary_len = x->summary.len,
-        .failure_reason = record_cut(e, buf_str(&e->made), 2048),
+        .failure_reason = record_text(e, buf_str(&e->made)),
         .duration_ms = end->duration_ms,
     };
     p->completed.dry_run = x->plan->dry_run;

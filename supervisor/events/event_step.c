@@ -3,7 +3,7 @@
 
 #include "supervisor/events/record_internal.h"
 
-enum { DATA_MAX = 1024 };
+enum { DATA_MAX = 1024 }; /* fits beside any text, when that is cut */
 
 /* What the agent will not see of the results before the step. */
 static void put_cuts(struct encoding *e, struct msg_ev_plan_step_started *m)
@@ -54,7 +54,7 @@ enum msg_type event_encode_step_started(struct encoding *e, union payload *p)
         .agent_id = agent,
         .agent_name = record_agent_name(e, e->rec->agent, agent),
         .skill = s->skill,
-        .task = record_cut(e, sent_task(e), LIMIT_TASK_BYTES),
+        .task = record_text(e, sent_task(e)),
         .attempt = e->rec->attempt,
         .instance_id = record_instance(e, to->instance),
         .process_id = record_process(e, to->process),
@@ -91,8 +91,8 @@ static struct str explanation(struct encoding *e)
 
     buf_clear(&e->made);
     buf_add_cstr(&e->made, INTRO[kind]);
-    buf_add_str(&e->made, kind == HANDOFF_AGENT ? record_cut(e, e->rec->text, 2048)
-                                                : record_cut(e, sent_task(e), LIMIT_TASK_BYTES));
+    buf_add_str(&e->made, kind == HANDOFF_AGENT ? record_text(e, e->rec->text)
+                                                : record_text(e, sent_task(e)));
     return buf_str(&e->made);
 }
 
@@ -150,7 +150,7 @@ enum msg_type event_encode_progress(struct encoding *e, union payload *p)
         .text = record_cut(e, rec->text, 1024),
         .percent = isfinite(news->percent) ? news->percent : 0,
     };
-    if (news->data.len <= DATA_MAX && e->room >= DATA_MAX) {
+    if (news->data.len <= DATA_MAX) {
         p->progress.data = news->data; /* a document cannot be cut, only left out */
     }
     return MSG_ev_plan_step_progress;
@@ -180,7 +180,7 @@ enum msg_type event_encode_retry(struct encoding *e, union payload *p)
         .until = record_until(e, REC(e->rec, retry)->delay_ms),
         .asked_by =
             REC(e->rec, retry)->asked ? record_agent_id(e, e->rec->agent) : (struct str){NULL, 0},
-        .error = record_cut(e, e->rec->text, 2048),
+        .error = record_text(e, e->rec->text),
         .error_class = record_class(REC(e->rec, retry)->error_class),
         .hint = timeout_hint(e, REC(e->rec, retry)->error_class),
         .agent_id = record_agent_id(e, e->rec->agent),
@@ -218,7 +218,7 @@ enum msg_type event_encode_fallback(struct encoding *e, union payload *p)
         .until = instead->action == FALLBACK_WAIT ? record_until(e, instead->delay_ms)
                                                   : (struct str){NULL, 0},
         .asked_by = instead->asked ? record_agent_id(e, e->rec->agent) : (struct str){NULL, 0},
-        .error = record_cut(e, e->rec->text, 2048),
+        .error = record_text(e, e->rec->text),
         .fallbacks_used = e->x->run != NULL ? e->x->run->fallbacks : 0,
         .usage = record_usage(&e->rec->usage),
         .details_ref = e->x->details.id,
@@ -264,7 +264,7 @@ enum msg_type event_encode_step_completed(struct encoding *e, union payload *p)
         .result_text_len = end->result.text_len,
         .state_ref = e->x->state.id,
         .state_len = e->x->state.len,
-        .error = by_condition ? nothing : record_cut(e, rec->text, 2048),
+        .error = by_condition ? nothing : record_text(e, rec->text),
         .condition = by_condition ? record_cut(e, rec->text, 1024) : nothing,
         .error_class = record_class(end->error_class),
         .hint = timeout_hint(e, end->error_class),
@@ -413,7 +413,7 @@ enum msg_type event_encode_rejected(struct encoding *e, union payload *p)
         .agent_id = record_agent_id(e, e->rec->agent),
         .instance_id = record_instance(e, sender->instance),
         .epoch = sender->epoch,
-        .text = record_cut(e, e->rec->text, 2048),
+        .text = record_text(e, e->rec->text),
         .usage = record_usage(&e->rec->usage),
     };
     if (e->rec->step < e->x->plan->n_steps) {

@@ -39,7 +39,7 @@ static uint32_t agent_of(const struct plan *plan, struct str id)
 
 void event_decode_agent(struct decoding *d, struct str agent_id)
 {
-    if (!d->fits || agent_id.len == 0) {
+    if (agent_id.len == 0) {
         return;
     }
     d->rec->agent = agent_of(d->plan, agent_id);
@@ -56,15 +56,12 @@ uint32_t event_decode_from(const struct decoding *d, struct str from)
 uint32_t event_decode_review(struct decoding *d, struct str review_id)
 {
     const uint32_t step = d->rec->step;
-    struct review_id id = {.serial = 0};
+    const struct str of_plan = {NULL, 0};
+    struct review_id id;
 
-    if (!review_id_parse(review_id, &id) || !uuid_eq(id.plan_id, d->plan_id)) {
-        record_expect(d, false);
-    } else if (step < d->plan->n_steps) {
-        record_expect(d, str_eq(id.step_id, d->plan->steps[step].step_id));
-    } else {
-        record_expect(d, id.step_id.len == 0);
-    }
+    record_expect(d, review_id_parse(review_id, &id) && uuid_eq(id.plan_id, d->plan_id) &&
+                         str_eq(id.step_id,
+                                step < d->plan->n_steps ? d->plan->steps[step].step_id : of_plan));
     return id.serial;
 }
 

@@ -81,30 +81,31 @@ enum bt_code record_encode(const struct record *rec, const struct record_extra *
     size_t max;
     enum bt_code code;
 
+    if (record_about(rec->type) == ABOUT_PLAN && x->plan == NULL) {
+        return err_set(err, BT_INTERNAL, "a record about a plan, without it");
+    }
     buf_clear(topic);
-    buf_init(&e.made, LIMIT_TASK_BYTES + 256);
-    buf_init(&e.hint, 512);
-    buf_init(&e.review, LIMIT_KEY_BYTES);
-    if (rec->type == REC_HANDOFF && x->plan != NULL) {
+    buf_init(&e.made, LIMIT_STEP_BYTES);
+    buf_init(&e.hint, LIMIT_EVENT_BYTES);
+    buf_init(&e.review, LIMIT_EVENT_BYTES);
+    if (rec->type == REC_HANDOFF) {
         from = record_from_id(&e);
         to = record_agent_id(&e, rec->agent);
     }
-    if (record_about(rec->type) != ABOUT_PLAN || x->plan != NULL) {
-        record_topic(rec, x, from, to, topic);
-    }
+    record_topic(rec, x, from, to, topic);
     max = LIMIT_EVENT_BYTES - topic->len - 1; /* a frame is the topic, a zero byte and the body */
     code = try_encode(&e, max, out, err);
-    while (code == BT_LIMIT && (e.room > 0 || e.steps_room > 0)) {
+    while (code == BT_LIMIT && e.room > 0) { /* of no steps there is no list */
         if (lists_steps(rec) && e.steps_room > 0) {
             e.steps_room = e.steps_room * 3 / 4;
         } else {
             e.room /= 2;
-            e.steps_room = 0;
         }
         code = try_encode(&e, max, out, err);
     }
-    if (code == BT_OK) {
-        code = buf_check(topic, err);
+    const struct buf *made[] = {topic, &e.made, &e.hint, &e.review};
+    for (size_t i = 0; i < sizeof made / sizeof made[0] && code == BT_OK; i++) {
+        code = buf_check(made[i], err);
     }
     arena_done(&e.repaired);
     buf_done(&e.made);

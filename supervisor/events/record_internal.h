@@ -51,6 +51,8 @@ typedef enum msg_type record_put(struct encoding *e, union payload *p);
 
 /* s cut to cap and to the room. Invalid UTF-8 is repaired: a bad text must not stop the journal. */
 struct str record_cut(struct encoding *e, struct str s, size_t cap);
+/* s cut to the room alone: TEXT_ROOM bytes at most. */
+struct str record_text(struct encoding *e, struct str s);
 /* The id of an agent of the plan; empty for none. */
 struct str record_agent_id(const struct encoding *e, uint32_t agent);
 /* The name on the agent's card, or the id. */

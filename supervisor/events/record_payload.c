@@ -24,6 +24,11 @@ struct str record_cut(struct encoding *e, struct str s, size_t cap)
     return (struct str){at, s.len};
 }
 
+struct str record_text(struct encoding *e, struct str s)
+{
+    return record_cut(e, s, TEXT_ROOM);
+}
+
 const struct plan_step *record_step(const struct encoding *e)
 {
     return &e->x->plan->steps[e->rec->step];
@@ -96,7 +101,7 @@ struct str record_timeout_hint(struct encoding *e, const struct plan_step *step)
 {
     buf_clear(&e->hint);
     plan_timeout_hint(&step->rules->policy, e->rec->text, &e->hint);
-    return record_cut(e, buf_str(&e->hint), 256);
+    return record_text(e, buf_str(&e->hint));
 }
 
 struct str record_review(struct encoding *e, uint32_t serial)
@@ -172,11 +177,7 @@ static const struct {
 
 enum msg_type record_payload(struct encoding *e, union payload *p)
 {
-    const struct plan *plan = e->x->plan;
-
-    if ((unsigned)e->rec->type >= REC_COUNT ||
-        (record_about(e->rec->type) == ABOUT_PLAN && plan == NULL) ||
-        (PUTS[e->rec->type].about_step && e->rec->step >= plan->n_steps)) {
+    if (PUTS[e->rec->type].about_step && e->rec->step >= e->x->plan->n_steps) {
         return MSG_TYPE_COUNT;
     }
     return PUTS[e->rec->type].put(e, p);

@@ -139,7 +139,7 @@ void plan_failure_text(const struct record *rec, const struct plan *plan, struct
     if (REC(rec, plan_completed)->failure == PLAN_FAILURE_STEP && rec->step < plan->n_steps) {
         buf_add_cstr(out, "; ");
         plan_timeout_hint(&plan->steps[rec->step].rules->policy, rec->text, out);
-        if (out->bad == BT_OK && out->len == end + 2) {
+        if (out->len == end + 2) {
             buf_truncate(out, end);
         }
     }
