@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/support/golden.h"
+
 static void topic_is(struct bench *b, struct record rec, const char *fmt)
 {
     struct record_extra x = extra_of(b, &rec);
@@ -55,6 +57,8 @@ static void two_sessions_never_share_a_topic(void **state)
                                          {"a\nb", "plan/a%0Ab/@/plan_started"},
                                          {"a_b", "plan/a_b/@/plan_started"},
                                          {"a%2Fb", "plan/a%252Fb/@/plan_started"},
+                                         {"a\x1f", "plan/a%1F/@/plan_started"},
+                                         {"a ~\xc2\x80", "plan/a ~\xc2\x80/@/plan_started"},
                                          {"a\x7f", "plan/a%7F/@/plan_started"}};
     struct bench *b = *state;
 
@@ -277,6 +281,56 @@ static void a_timeout_names_its_setting(void **state)
     }
 }
 
+/* Every end of a plan, with and without a sentence of the core, and about a step, the last one and
+ * none; every hint about a timeout. In texts_told.txt. */
+static void every_end_is_told_as_it_was(void **state)
+{
+    static const char *const texts[] = {"", "x", "No progress for "};
+    static const uint32_t steps[] = {0, 2, 3, STEP_NONE};
+    static const char *const errors[] = {"Step execution timeout", "Step execution timeouts",
+                                         "No progress for 1 ms",   "No progress for",
+                                         "Step limit of ",         "Step limit of",
+                                         "No step limit of 1 ms",  ""};
+    static const msec times[] = {0, 1, 999, 1000, 1001, 60000, 60010, MSEC_NEVER};
+    struct bench *b = *state;
+    char *was = golden_read(TOLD);
+    struct buf out;
+
+    codec_plan_make(&b->p, 3, 2, STR_LIT("t"), 1);
+    b->p.steps[0].rules->policy.idle_ms = 7;
+    b->p.steps[2].rules->policy.idle_ms = 8000;
+    buf_init(&out, GOLDEN_MAX);
+    for (int failure = 0; failure < PLAN_FAILURE_COUNT; failure++) {
+        for (int status = PLAN_COMPLETED; status < PLAN_STATUS_COUNT; status++) {
+            for (size_t i = 0; i < sizeof texts / sizeof texts[0] * 4; i++) {
+                const struct record rec = {REC_INIT(PLAN_COMPLETED, plan_completed,
+                                                    .failure = (enum plan_failure)failure,
+                                                    .status = (enum plan_status)status),
+                                           .step = steps[i % 4], .text = str_from(texts[i / 4])};
+                buf_printf(&out,
+                           "%s %s step %d '%s': ", plan_failure_name((enum plan_failure)failure),
+                           plan_status_name((enum plan_status)status), (int)rec.step, texts[i / 4]);
+                plan_failure_reason(&rec, &b->p.plan, &out);
+                buf_add_cstr(&out, " | ");
+                plan_failure_text(&rec, &b->p.plan, &out);
+                buf_add_cstr(&out, "\n");
+            }
+        }
+    }
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        for (size_t k = 0; k < sizeof times / sizeof times[0]; k++) {
+            const struct step_policy policy = {
+                .timeout_ms = times[k], .idle_ms = times[k] / 2, .limit_ms = times[k] / 3};
+            buf_printf(&out, "%llu '%s': ", (unsigned long long)times[k], errors[i]);
+            plan_timeout_hint(&policy, str_from(errors[i]), &out);
+            buf_add_cstr(&out, "\n");
+        }
+    }
+    golden_keep(TOLD, was, buf_cstr(&out));
+    buf_done(&out);
+    free(was);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +343,7 @@ int main(void)
         TEST(ids_of_older_journals_are_read_and_have_no_serial),
         TEST(handoffs_say_why),
         TEST(failure_reasons_read_as_documented),
+        TEST(every_end_is_told_as_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
