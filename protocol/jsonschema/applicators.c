@@ -5,9 +5,6 @@ enum bt_code keyword_schema(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule = compile_rule(k, at);
 
-    if (rule == NULL) {
-        return compile_error(k, at, BT_INVALID, "appears twice here");
-    }
     return compile_child(k, at, NULL, NODE_NONE, at->value, &rule->u.node);
 }
 
@@ -31,9 +28,6 @@ enum bt_code keyword_schema_list(struct compiler *k, const struct keyword_ctx *a
 {
     struct rule *rule = compile_rule(k, at);
 
-    if (rule == NULL) {
-        return compile_error(k, at, BT_INVALID, "appears twice here");
-    }
     if (!cJSON_IsArray(at->value) || at->value->child == NULL) {
         return compile_error(k, at, BT_INVALID, "expected an array with at least one schema");
     }
@@ -110,9 +104,6 @@ enum bt_code keyword_members(struct compiler *k, const struct keyword_ctx *at)
     struct members *m;
     enum bt_code code;
 
-    if (rule == NULL) { /* a sibling keyword has read all three */
-        return BT_OK;
-    }
     code = compile_alloc(k, 1, sizeof *m, &at_members);
     if (code != BT_OK) {
         return code;
@@ -142,9 +133,6 @@ enum bt_code keyword_items(struct compiler *k, const struct keyword_ctx *at)
     struct keyword_ctx rest = sibling_keyword(k, at, "additionalItems");
     enum bt_code code;
 
-    if (rule == NULL) {
-        return BT_OK;
-    }
     rule->u.items.rest = NODE_NONE;
     if (items.value == NULL) {
         return BT_OK;
@@ -166,9 +154,6 @@ enum bt_code keyword_dependencies(struct compiler *k, const struct keyword_ctx *
     struct dependencies *d;
     void *list = NULL;
 
-    if (rule == NULL) {
-        return compile_error(k, at, BT_INVALID, "appears twice here");
-    }
     if (code == BT_OK) {
         code = compile_alloc(k, (size_t)cJSON_GetArraySize(at->value), sizeof *d->at, &list);
     }
@@ -200,9 +185,6 @@ enum bt_code keyword_if(struct compiler *k, const struct keyword_ctx *at)
     struct conditional *b;
     enum bt_code code;
 
-    if (rule == NULL) {
-        return compile_error(k, at, BT_INVALID, "appears twice here");
-    }
     b = &rule->u.conditional;
     b->then_node = NODE_NONE;
     b->else_node = NODE_NONE;

@@ -5,23 +5,20 @@
 
 #include "protocol/base/assert.h"
 
+enum { ABORT_TEXT = 160, INDEX_TEXT = 16 };
+
 bool check_charge(struct checker *c, uint64_t n)
 {
-    if (c->abort_code != BT_OK) {
-        return false;
+    if (n <= c->budget) {
+        c->budget -= n;
+        return true;
     }
-    if (n > c->budget) {
-        c->budget = 0;
-        return check_abort(c, BT_LIMIT,
-                           "checking this value against its schema needs too much work");
-    }
-    c->budget -= n;
-    return true;
+    return check_abort(c, BT_LIMIT, "checking this value against its schema needs too much work");
 }
 
 bool check_abort(struct checker *c, enum bt_code code, const char *fmt, ...)
 {
-    char text[160];
+    char text[ABORT_TEXT];
     va_list args;
 
     if (c->abort_code == BT_OK) {
@@ -30,6 +27,7 @@ bool check_abort(struct checker *c, enum bt_code code, const char *fmt, ...)
         va_end(args);
         c->abort_code = err_set(c->err, code, "%s", text);
     }
+    c->budget = 0; /* no rule starts any more */
     return false;
 }
 
@@ -65,7 +63,7 @@ static void put_text(struct written *w, const char *text)
 /* Recursion is bounded by SCHEMA_CHECK_DEPTH. */
 static void write_path(const struct instance_path *p, struct written *w)
 {
-    char number[16];
+    char number[INDEX_TEXT];
 
     if (p == NULL) {
         return;
@@ -99,6 +97,17 @@ static void format_path(const struct instance_path *p, char ret[PATH_MAX_BYTES])
     }
 }
 
+/* Two branches of allOf may report the same problem. */
+static bool is_told(const struct problem_list *problems, const struct schema_problem *p)
+{
+    const struct schema_problem *one = problems->at;
+
+    while (one != p && (strcmp(one->path, p->path) != 0 || strcmp(one->message, p->message) != 0)) {
+        one++;
+    }
+    return one != p;
+}
+
 bool check_report(const struct check_target *a, const char *fmt, ...)
 {
     struct problem_list *problems = a->problems;
@@ -113,14 +122,7 @@ bool check_report(const struct check_target *a, const char *fmt, ...)
     (void)vsnprintf(p->message, sizeof p->message, fmt, args);
     va_end(args);
     format_path(a->path, p->path);
-    for (uint32_t i = 0; i < problems->n;
-         i++) { /* two branches of allOf may report the same problem */
-        if (strcmp(problems->at[i].path, p->path) == 0 &&
-            strcmp(problems->at[i].message, p->message) == 0) {
-            return false;
-        }
-    }
-    problems->n++;
+    problems->n += !is_told(problems, p);
     return false;
 }
 
@@ -173,7 +175,7 @@ static bool check_rules(struct checker *c, const struct node *node, const struct
             break;
         }
     }
-    return ok && c->abort_code == BT_OK;
+    return ok;
 }
 
 bool node_check(struct checker *c, uint32_t ix, const struct check_target *a)

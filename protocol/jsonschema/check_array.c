@@ -7,9 +7,7 @@ bool rule_item_count(struct checker *c, const struct rule *r, const struct check
 {
     uint64_t n = (uint64_t)cJSON_GetArraySize(a->item);
 
-    if (!check_charge(c, n / 16)) {
-        return false;
-    }
+    (void)check_charge(c, n / 16);
     if (r->kind == RULE_MIN_ITEMS) {
         return n >= r->u.count ||
                check_report(a, "must have at least %llu items, has %llu",
@@ -30,10 +28,9 @@ static int by_hash(const void *a, const void *b)
     const struct hashed_item *x = a;
     const struct hashed_item *y = b;
 
-    if (x->hash != y->hash) {
-        return x->hash < y->hash ? -1 : 1;
-    }
-    return x->ix < y->ix ? -1 : x->ix > y->ix;
+    const int hash = (x->hash > y->hash) - (x->hash < y->hash);
+
+    return hash != 0 ? hash : (x->ix > y->ix) - (x->ix < y->ix);
 }
 
 /* Equal items have equal hashes, so only runs of equal hashes are compared. */
@@ -45,9 +42,6 @@ static bool find_duplicates(struct checker *c, const struct hashed_item *items, 
             if (value_equal(c, items[i].item, items[j].item)) {
                 (void)check_report(a, "items must differ, but %u and %u are the same", items[i].ix,
                                    items[j].ix);
-                return true;
-            }
-            if (c->abort_code != BT_OK) {
                 return true;
             }
         }
@@ -70,7 +64,7 @@ bool rule_unique_items(struct checker *c, const struct rule *r, const struct che
     if (items == NULL) {
         return check_abort(c, BT_NOMEM, "out of memory for a check of %u items", n);
     }
-    for (uint32_t i = 0; i < n && c->abort_code == BT_OK; i++, item = item->next) {
+    for (uint32_t i = 0; i < n; i++, item = item->next) {
         items[i] = (struct hashed_item){value_hash(c, item), item, i};
     }
     qsort(items, n, sizeof *items, by_hash);
@@ -108,9 +102,6 @@ bool rule_contains(struct checker *c, const struct rule *r, const struct check_t
         struct check_target one = {.item = item};
         if (node_check(c, r->u.node, &one)) {
             return true;
-        }
-        if (c->abort_code != BT_OK) {
-            return false;
         }
     }
     return check_report(a, "must have an item that matches \"contains\", none does");

@@ -23,7 +23,7 @@ struct checker {
     const struct schema *s;
     uint64_t budget;         /* units of work left */
     uint32_t depth;          /* nested nodes */
-    enum bt_code abort_code; /* not BT_OK: the check is aborted and verdicts are undefined */
+    enum bt_code abort_code; /* not BT_OK: the check is aborted, and no verdict counts */
     struct bt_error *err;
     struct pattern_matcher *matcher; /* created at the first match */
 };
@@ -37,7 +37,7 @@ struct check_target {
 
 /* Charges n units of work. Returns false and aborts with BT_LIMIT when fewer are left. */
 bool check_charge(struct checker *c, uint64_t n);
-/* Aborts the check. Returns false. */
+/* Aborts the check: nothing is left to charge. Returns false, which is no verdict. */
 bool check_abort(struct checker *c, enum bt_code code, const char *fmt, ...) BT_PRINTF(3, 4);
 /* Adds a problem at the path of a. Returns false, the verdict. */
 bool check_report(const struct check_target *a, const char *fmt, ...) BT_PRINTF(2, 3);

@@ -1,5 +1,5 @@
-/* Rules that combine schemas. The verdict of an aborted check is undefined, so these functions test
- * c->abort_code first. */
+/* Rules that combine schemas. The verdict of an aborted check does not count, whatever they make of
+ * it. */
 #include "protocol/jsonschema/check_internal.h"
 
 bool rule_all_of(struct checker *c, const struct rule *r, const struct check_target *a)
@@ -66,9 +66,6 @@ bool rule_any_of(struct checker *c, const struct rule *r, const struct check_tar
         if (try_alternative(c, r->u.list.at[i], a, &best)) {
             return true;
         }
-        if (c->abort_code != BT_OK) {
-            return false;
-        }
     }
     return report_no_match(a, r->u.list.n, &best);
 }
@@ -80,9 +77,6 @@ bool rule_one_of(struct checker *c, const struct rule *r, const struct check_tar
 
     for (uint32_t i = 0; i < r->u.list.n && matched < 2; i++) {
         matched += try_alternative(c, r->u.list.at[i], a, &best);
-        if (c->abort_code != BT_OK) {
-            return false;
-        }
     }
     if (matched == 0) {
         return report_no_match(a, r->u.list.n, &best);
@@ -98,10 +92,7 @@ bool rule_not(struct checker *c, const struct rule *r, const struct check_target
 {
     struct check_target silent = {.item = a->item, .path = a->path};
 
-    if (!node_check(c, r->u.node, &silent)) {
-        return c->abort_code == BT_OK;
-    }
-    return check_report(a, "is what \"not\" forbids here");
+    return !node_check(c, r->u.node, &silent) || check_report(a, "is what \"not\" forbids here");
 }
 
 bool rule_if(struct checker *c, const struct rule *r, const struct check_target *a)
@@ -110,8 +101,5 @@ bool rule_if(struct checker *c, const struct rule *r, const struct check_target 
     bool yes = node_check(c, r->u.conditional.if_node, &silent);
     uint32_t next = yes ? r->u.conditional.then_node : r->u.conditional.else_node;
 
-    if (c->abort_code != BT_OK) {
-        return false;
-    }
     return next == NODE_NONE || node_check(c, next, a);
 }

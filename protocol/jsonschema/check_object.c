@@ -6,9 +6,7 @@ bool rule_property_count(struct checker *c, const struct rule *r, const struct c
 {
     uint64_t n = (uint64_t)cJSON_GetArraySize(a->item);
 
-    if (!check_charge(c, n / 16)) {
-        return false;
-    }
+    (void)check_charge(c, n / 16);
     if (r->kind == RULE_MIN_PROPERTIES) {
         return n >= r->u.count ||
                check_report(a, "must have at least %llu members, has %llu",
@@ -28,10 +26,8 @@ static bool check_names(struct checker *c, const cJSON *names, const char *becau
     for (const cJSON *name = names->child; name != NULL; name = name->next) {
         struct instance_path path = {.parent = a->path, .key = name->valuestring};
         struct check_target one = {.path = &path, .problems = a->problems};
-        if (!check_charge(c, cost)) {
-            return false;
-        }
-        if (cJSON_GetObjectItemCaseSensitive(a->item, name->valuestring) != NULL) {
+        if (check_charge(c, cost) &&
+            cJSON_GetObjectItemCaseSensitive(a->item, name->valuestring) != NULL) {
             continue;
         }
         ok = because == NULL
@@ -56,15 +52,12 @@ bool rule_dependencies(struct checker *c, const struct rule *r, const struct che
     bool ok = true;
 
     for (uint32_t i = 0; i < d->n && (ok || !check_is_done(c, a->problems)); i++) {
-        if (!check_charge(c, cost)) {
-            return false;
-        }
-        if (cJSON_GetObjectItemCaseSensitive(a->item, d->at[i].name) == NULL) {
-            continue;
-        }
-        if (!(d->at[i].needs != NULL ? check_names(c, d->at[i].needs, d->at[i].name, a)
-                                     : node_check(c, d->at[i].node, a))) {
-            ok = false;
+        const struct dependency *one = &d->at[i];
+        (void)check_charge(c, cost);
+        if (cJSON_GetObjectItemCaseSensitive(a->item, one->name) != NULL) {
+            ok = (one->needs != NULL ? check_names(c, one->needs, one->name, a)
+                                     : node_check(c, one->node, a)) &&
+                 ok;
         }
     }
     return ok;
@@ -154,15 +147,12 @@ bool rule_members(struct checker *c, const struct rule *r, const struct check_ta
     for (const cJSON *member = a->item->child; member != NULL; member = member->next) {
         struct instance_path path = {.parent = a->path, .key = member->string};
         struct check_target one = {.item = member, .path = &path, .problems = a->problems};
-        if (!check_charge(c, 1)) {
-            return false;
-        }
-        if (!check_member(c, r->u.members, &one)) {
+        if (!check_charge(c, 1) || !check_member(c, r->u.members, &one)) {
             ok = false;
             if (check_is_done(c, a->problems)) {
                 break;
             }
         }
     }
-    return ok && c->abort_code == BT_OK;
+    return ok;
 }

@@ -7,6 +7,8 @@
 #include "protocol/base/assert.h"
 #include "protocol/base/buf.h"
 
+enum { ERROR_TEXT = 320 };
+
 struct schema_size {
     uint32_t values;
     size_t bytes;
@@ -87,7 +89,7 @@ static void add_schema_path(const struct schema *s, uint32_t ix, struct buf *out
 enum bt_code compile_error(struct compiler *k, const struct keyword_ctx *at, enum bt_code code,
                            const char *fmt, ...)
 {
-    char text[320];
+    char text[ERROR_TEXT];
     struct buf path;
     va_list args;
 
@@ -112,14 +114,8 @@ enum bt_code compile_alloc(struct compiler *k, size_t n, size_t size, void **ret
 
 struct rule *compile_rule(struct compiler *k, const struct keyword_ctx *at)
 {
-    struct rule *rule;
+    struct rule *rule = &k->rules[k->n_rules++];
 
-    for (uint32_t i = 0; i < k->n_rules; i++) {
-        if (k->rules[i].kind == at->kind) {
-            return NULL;
-        }
-    }
-    rule = &k->rules[k->n_rules++];
     *rule = (struct rule){.kind = at->kind};
     return rule;
 }

@@ -28,7 +28,7 @@ enum bt_code compile_error(struct compiler *k, const struct keyword_ctx *at, enu
 BT_MUST_CHECK enum bt_code compile_child(struct compiler *k, const struct keyword_ctx *at,
                                          const char *key, uint32_t ix, cJSON *source,
                                          uint32_t *ret_node);
-/* Returns a zeroed rule of at->kind for the current node; NULL when it already has one. */
+/* Returns a zeroed rule of at->kind for the current node, which has none yet. */
 struct rule *compile_rule(struct compiler *k, const struct keyword_ctx *at);
 /* Allocates zeroed memory that lives as long as the schema. */
 BT_MUST_CHECK enum bt_code compile_alloc(struct compiler *k, size_t n, size_t size, void **ret);
@@ -51,7 +51,8 @@ enum bt_code keyword_definitions(struct compiler *k, const struct keyword_ctx *a
 
 /* True when value is an array of strings. */
 bool keyword_is_name_list(const cJSON *value);
-/* Returns the value that a local $ref ("#", "#/definitions/a~1b%25") names, or NULL. */
+/* Returns the value that a local $ref ("#", "#/definitions/a~1b%25") of at most
+ * SCHEMA_POINTER_BYTES names, or NULL. */
 cJSON *schema_pointer(cJSON *root, const char *ref);
 
 /* PCRE2 allocates through this library's malloc, so that tests can make an allocation fail. */

@@ -5,12 +5,12 @@
 #include "protocol/base/utf8.h"
 #include "protocol/jsonschema/check_internal.h"
 
-enum { SHOWN_BYTES = 40 };
+enum { SHOWN_BYTES = 40, NUMBER_TEXT = 32 };
 
 /* Prints the shortest form that reads back as the same number. */
 static void describe_number(struct buf *out, double v)
 {
-    char text[32];
+    char text[NUMBER_TEXT];
 
     (void)snprintf(text, sizeof text, "%.15g", v);
     if (strtod(text, NULL) != v) {

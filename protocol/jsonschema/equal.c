@@ -59,12 +59,16 @@ bool value_equal(struct checker *c, const cJSON *a, const cJSON *b)
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
-    return (h ^ v) * 1099511628211u;
+    const struct {
+        uint64_t h, v;
+    } both = {h, v};
+
+    return str_hash((struct str){(const char *)&both, sizeof both});
 }
 
 static uint64_t hash_at(struct checker *c, const cJSON *v, uint32_t depth)
 {
-    uint64_t h = 14695981039346656037u ^ node_type(v);
+    uint64_t h = node_type(v);
     double number = v->valuedouble + 0.0; /* -0 becomes 0: they are equal */
     uint64_t bits;
 
@@ -76,21 +80,19 @@ static uint64_t hash_at(struct checker *c, const cJSON *v, uint32_t depth)
     }
     switch (node_type(v)) {
     case TYPE_BOOLEAN:
-        return mix(h, cJSON_IsTrue(v) ? 1 : 0);
+        return mix(h, (uint64_t)cJSON_IsTrue(v));
     case TYPE_NUMBER:
         memcpy(&bits, &number, sizeof bits);
         return mix(h, bits);
     case TYPE_STRING:
         return mix(h, str_hash(str_from(v->valuestring)));
     case TYPE_ARRAY:
-        for (const cJSON *child = v->child; child != NULL && c->abort_code == BT_OK;
-             child = child->next) {
+        for (const cJSON *child = v->child; child != NULL; child = child->next) {
             h = mix(h, hash_at(c, child, depth + 1));
         }
         return h;
     case TYPE_OBJECT: /* a sum, because the order of members does not count */
-        for (const cJSON *child = v->child; child != NULL && c->abort_code == BT_OK;
-             child = child->next) {
+        for (const cJSON *child = v->child; child != NULL; child = child->next) {
             h += mix(str_hash(str_from(child->string)), hash_at(c, child, depth + 1));
         }
         return h;

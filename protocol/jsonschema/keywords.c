@@ -35,9 +35,6 @@ static enum bt_code read_type(struct compiler *k, const struct keyword_ctx *at)
     struct rule *rule = compile_rule(k, at);
     const cJSON *name;
 
-    if (rule == NULL) {
-        return compile_error(k, at, BT_INVALID, "appears twice here");
-    }
     if (!cJSON_IsArray(at->value)) {
         return add_type(k, at, at->value, rule);
     }
@@ -55,9 +52,6 @@ static enum bt_code read_json(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule = compile_rule(k, at);
 
-    if (rule == NULL) {
-        return compile_error(k, at, BT_INVALID, "appears twice here");
-    }
     rule->u.json = at->value;
     return BT_OK;
 }
@@ -95,9 +89,6 @@ static enum bt_code read_number(struct compiler *k, const struct keyword_ctx *at
 {
     struct rule *rule = compile_rule(k, at);
 
-    if (rule == NULL) {
-        return compile_error(k, at, BT_INVALID, "appears twice here");
-    }
     if (!cJSON_IsNumber(at->value) || !isfinite(at->value->valuedouble)) {
         return compile_error(k, at, BT_INVALID, "expected a number");
     }
@@ -113,9 +104,6 @@ static enum bt_code read_count(struct compiler *k, const struct keyword_ctx *at)
     struct rule *rule = compile_rule(k, at);
     double v = at->value->valuedouble;
 
-    if (rule == NULL) {
-        return compile_error(k, at, BT_INVALID, "appears twice here");
-    }
     if (!cJSON_IsNumber(at->value) || !(v >= 0 && v <= 9007199254740992.0) || floor(v) != v) {
         return compile_error(k, at, BT_INVALID, "expected a whole number, 0 or more");
     }
@@ -127,9 +115,6 @@ static enum bt_code read_pattern(struct compiler *k, const struct keyword_ctx *a
 {
     struct rule *rule = compile_rule(k, at);
 
-    if (rule == NULL) {
-        return compile_error(k, at, BT_INVALID, "appears twice here");
-    }
     if (!cJSON_IsString(at->value)) {
         return compile_error(k, at, BT_INVALID, "expected a regular expression as a string");
     }
@@ -255,12 +240,30 @@ static enum bt_code read_other(struct compiler *k, uint32_t node, cJSON *value)
                          near.best.ptr != NULL ? "`?" : "");
 }
 
+static bool has_rule(const struct compiler *k, enum rule_kind kind)
+{
+    bool has = false;
+
+    for (uint32_t i = 0; i < k->n_rules; i++) {
+        has = has || k->rules[i].kind == kind;
+    }
+    return has;
+}
+
+/* Several keywords may be one rule, which the first of them has read. */
+static enum bt_code read_again(struct compiler *k, const struct keyword_ctx *at)
+{
+    return at->kind == RULE_MEMBERS || at->kind == RULE_ITEMS
+               ? BT_OK
+               : compile_error(k, at, BT_INVALID, "appears twice here");
+}
+
 enum bt_code keyword_read(struct compiler *k, uint32_t node, cJSON *value)
 {
     for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++) {
         if (strcmp(keywords[i].name, value->string) == 0) {
             struct keyword_ctx at = {node, keywords[i].name, value, keywords[i].kind};
-            return keywords[i].read(k, &at);
+            return has_rule(k, at.kind) ? read_again(k, &at) : keywords[i].read(k, &at);
         }
     }
     return k->exact ? read_other(k, node, value) : BT_OK;

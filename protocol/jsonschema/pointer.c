@@ -73,8 +73,7 @@ cJSON *schema_pointer(cJSON *root, const char *ref)
     char token[SCHEMA_POINTER_BYTES + 1];
     const char *at = text;
 
-    if (strlen(ref) > SCHEMA_POINTER_BYTES ||
-        !percent_decode(ref[0] == '#' ? ref + 1 : ref, text)) {
+    if (!percent_decode(ref[0] == '#' ? ref + 1 : ref, text)) {
         return NULL;
     }
     while (root != NULL && *at == '/') {
