@@ -175,6 +175,127 @@ static void text_that_is_not_utf8_matches_nothing(void **state)
     cJSON_Delete(text);
 }
 
+/* What schema and value come to, with the whole sentence. */
+static void said(const char *schema, const char *instance, enum bt_code code, const char *sentence)
+{
+    struct outcome o = outcome_of(schema, instance);
+
+    if (o.code != code || (code != BT_OK && strcmp(o.err.msg, sentence) != 0)) {
+        fail_msg("%.40s: %s %s", schema, bt_code_name(o.code), o.err.msg);
+    }
+}
+
+/* n times the middle, closed by n times the end. */
+static char *nested(const char *middle, size_t n, const char *core, const char *end)
+{
+    char *open = repeat("", middle, n, core);
+    char *all = repeat(open, end, n, "");
+
+    free(open);
+    return all;
+}
+
+static void each_cap_of_a_schema_is_kept_to_the_last(void **state)
+{
+    char *text;
+
+    (void)state;
+    for (size_t n = 0; n < 2; n++) { /* at the cap, and one more */
+        const enum bt_code code = n == 0 ? BT_OK : BT_LIMIT;
+        text = nested("{\"allOf\":[", 15 + n, n == 0 ? "{\"title\":1}" : "{}", "]}");
+        said(text, "1", code, "#: the schema nests deeper than 32 levels");
+        free(text);
+        text = repeat("{\"enum\":[1", ",1", 4093 + n, "]}");
+        said(text, "1", code, "#: the schema has more than 4096 values");
+        free(text);
+        text = repeat("{\"title\":\"", "x", 65520 + n, "\"}"); /* 4, and 4 + 5 + 3 */
+        said(text, "1", code, "#: the schema is larger than 64 KiB");
+        free(text);
+        text = repeat("{\"pattern\":\"", "x", 1024 + n, "\"}");
+        said(text, "1", code, "#/pattern: a pattern is at most 1024 bytes");
+        free(text);
+        text = repeat("{\"$ref\":\"#/", "x", 510 + n, "\"}");
+        if (n > 0) {
+            said(text, "1", code, "#/$ref: longer than 512 bytes");
+        } else {
+            assert_non_null(strstr(outcome_of(text, "1").err.msg, "leads nowhere"));
+        }
+        free(text);
+        text = nested("(", 64 + n, "x", ")");
+        char *pattern = repeat("{\"pattern\":\"", text, 1, "\"}");
+        expect_code(pattern, "1", n == 0 ? BT_OK : BT_INVALID, n == 0);
+        free(pattern);
+        free(text);
+    }
+}
+
+static void each_cap_of_a_check_is_kept_to_the_last(void **state)
+{
+    char *text;
+
+    (void)state;
+    for (size_t n = 0; n < 2; n++) {
+        const enum bt_code code = n == 0 ? BT_OK : BT_LIMIT;
+        text = nested("[", 256 + n, "", "]");
+        said("{'items':{'$ref':'#'}}", text, code,
+             "the schema leads deeper than 256 levels into this value");
+        free(text);
+        text = nested("[", 256 + n, "", "]");
+        char *both = repeat("[1,", text, 1, "]");
+        said("{'uniqueItems':true}", both, code, "the value nests deeper than 256 levels");
+        free(both);
+        free(text);
+    }
+}
+
+/* 191 bytes of a path are whole. */
+static void a_long_path_is_cut_at_its_end(void **state)
+{
+    (void)state;
+    for (size_t n = 188; n <= 193; n++) {
+        char *value = repeat("{\"", "x", n, "\":1}");
+        struct outcome o = outcome_of("{'additionalProperties':{'type':'null'}}", value);
+        assert_int_equal(o.n, 1);
+        assert_int_equal(strlen(o.problems[0].path), n < 191 ? n + 1 : 191);
+        const char *end = o.problems[0].path + strlen(o.problems[0].path) - 3;
+        assert_int_equal(strcmp(end, "...") == 0, n > 190);
+        free(value);
+    }
+}
+
+static void what_is_no_value_is_not_checked(void **state)
+{
+    cJSON *tree = tree_of("{'items':{'type':'null'}}");
+    cJSON *instance = tree_of("[1,2,3]");
+    cJSON *raw = cJSON_CreateRaw("1");
+    struct schema *s = NULL;
+    struct schema_problem problems[2];
+    struct bt_error err;
+    uint32_t n = 7;
+
+    (void)state;
+    assert_int_equal(schema_compile(NULL, &s, &err), BT_INVALID);
+    assert_string_equal(err.msg, "#: there is no schema");
+    assert_int_equal(schema_compile(tree, &s, NULL), BT_OK);
+    assert_int_equal(schema_check(s, NULL, problems, 2, &n, &err), BT_INVALID);
+    assert_string_equal(err.msg, "there is no value to check");
+    assert_int_equal(n, 0);
+    assert_int_equal(schema_check(s, raw, problems, 2, &n, &err), BT_INVALID);
+    assert_string_equal(err.msg, "there is no value to check");
+    for (uint32_t max = 0; max <= 2; max++) {
+        assert_int_equal(schema_check(s, instance, problems, max, &n, &err), BT_INVALID);
+        assert_int_equal(n, max);
+        assert_string_equal(err.msg, "/0: expected null, got 1");
+    }
+    assert_string_equal(problems[1].path, "/1");
+    assert_int_equal(schema_check(s, instance, problems, 1, &n, NULL), BT_INVALID);
+    schema_free(s);
+    schema_free(NULL);
+    cJSON_Delete(tree);
+    cJSON_Delete(instance);
+    cJSON_Delete(raw);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +310,10 @@ int main(void)
         cmocka_unit_test(deep_instance_ends_at_the_depth_cap),
         cmocka_unit_test(a_big_table_of_rows_is_within_the_budget),
         cmocka_unit_test(text_that_is_not_utf8_matches_nothing),
+        cmocka_unit_test(each_cap_of_a_schema_is_kept_to_the_last),
+        cmocka_unit_test(each_cap_of_a_check_is_kept_to_the_last),
+        cmocka_unit_test(a_long_path_is_cut_at_its_end),
+        cmocka_unit_test(what_is_no_value_is_not_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
