@@ -138,8 +138,9 @@ BT_MUST_CHECK enum bt_code artifact_read_at(const char *root, const struct artif
 /*
  * A file that arrives in pieces: over connections that break, and over restarts of who receives it.
  * It gathers under a hidden name that its own name decides, so whoever opens it again goes on where
- * it ended. One piece costs bounded time: artifact_part_check works through what was not hashed
- * yet, and the bytes go to the disk every few MiB.
+ * it ended; at the beginning when the disk did not keep what was there. One piece costs bounded
+ * time: artifact_part_commit works through what was not hashed yet, and the bytes go to the disk
+ * every few MiB.
  */
 struct artifact_part;
 

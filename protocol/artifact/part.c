@@ -111,6 +111,16 @@ static enum bt_code full(int errnum, struct bt_error *err)
                : err_errno(err, errnum, "writing the artifact");
 }
 
+/* The system says only once that bytes did not reach the disk: the next sync would be well without
+ * them. So the file begins anew. */
+static enum bt_code lost(struct artifact_part *p, struct bt_error *err)
+{
+    const int errnum = errno;
+
+    (void)unlinkat(p->dir, p->hidden, 0);
+    return full(errnum, err);
+}
+
 static enum bt_code check_room(const struct artifact_part *p, size_t len, struct bt_error *err)
 {
     struct statvfs fs;
@@ -147,7 +157,7 @@ static enum bt_code sync_some(struct artifact_part *p, size_t len, struct bt_err
         return BT_OK;
     }
     p->unsynced = 0;
-    return fdatasync(p->fd) == 0 ? BT_OK : full(errno, err);
+    return fdatasync(p->fd) == 0 ? BT_OK : lost(p, err);
 }
 
 enum bt_code artifact_part_add(struct artifact_part *p, const void *bytes, size_t len,
@@ -197,7 +207,7 @@ static enum bt_code hash_some(struct artifact_part *p, struct bt_error *err)
 static enum bt_code publish(struct artifact_part *p, struct bt_error *err)
 {
     if (fsync(p->fd) < 0) {
-        return full(errno, err);
+        return lost(p, err);
     }
     if (renameat(p->dir, p->hidden, p->dir, p->file) < 0) {
         return err_errno(err, errno, "renaming the artifact");
