@@ -10,6 +10,8 @@ struct walk {
     const char *root;
     struct buf *out;
     bool moved, absent;
+    enum bt_code code; /* of making the URIs */
+    struct bt_error *err;
 };
 
 /* Whether the map is a file {uri, bytes, sha256, ...} of another state directory that is here. */
@@ -21,9 +23,8 @@ static bool is_moved(struct walk *w, struct doc map, struct artifact_place *ret)
     uint64_t here = 0;
     bool is;
 
-    if (uri.len == 0 || sum.len != ARTIFACT_SHA256_LEN || bytes.ptr == NULL ||
-        doc_head(bytes).kind != DOC_UINT || artifact_is_below(w->root, uri) ||
-        !artifact_was(uri, ret)) {
+    if (sum.len != ARTIFACT_SHA256_LEN || doc_head(bytes).kind != DOC_UINT ||
+        artifact_is_below(w->root, uri) || !artifact_was(uri, ret)) {
         return false;
     }
     is = artifact_stat(w->root, ret, &here, NULL) == BT_OK && here == doc_head(bytes).u;
@@ -31,14 +32,15 @@ static bool is_moved(struct walk *w, struct doc map, struct artifact_place *ret)
     return is;
 }
 
-static void put_uri(const struct walk *w, const struct artifact_place *at)
+static void put_uri(struct walk *w, const struct artifact_place *at)
 {
-    char dir[ARTIFACT_PATH_MAX + 1];
+    char file[sizeof at->plan + sizeof at->file];
     struct buf uri;
 
-    buf_init(&uri, 4 * ARTIFACT_PATH_MAX);
-    (void)snprintf(dir, sizeof dir, "%s/%s", w->root, at->plan);
-    artifact_uri(dir, at->file, &uri);
+    buf_init(&uri, LIMIT_STEP_BYTES);
+    (void)snprintf(file, sizeof file, "%s/%s", at->plan, at->file);
+    artifact_uri(w->root, file, &uri);
+    w->code = w->code == BT_OK ? buf_check(&uri, w->err) : w->code;
     doc_put_str(w->out, buf_str(&uri));
     buf_done(&uri);
 }
@@ -78,21 +80,23 @@ static void walk_value(struct walk *w, struct doc d, uint32_t depth)
     }
 }
 
-/* Most results name no file: their bytes are looked at once. */
+/* Most results name no file, and most files were written here: the bytes are looked at once. */
 static bool may_name_files(const char *root, struct doc result)
 {
     static const char dir[] = "/" ARTIFACT_DIR "/";
-    const size_t n = strlen(root);
-    const char *from = (const char *)result.ptr;
-    const char *end = from + result.len;
-    const char *at;
+    static const char scheme[] = "file://";
+    const size_t root_n = strlen(root);
+    const size_t n = sizeof scheme - 1 + root_n;
+    const char *start = (const char *)result.ptr;
+    const char *end = start + result.len;
+    const char *from = start;
 
-    while ((at = memmem(from, (size_t)(end - from), dir, sizeof dir - 1)) != NULL) {
-        const size_t before = (size_t)(at - (const char *)result.ptr) + sizeof dir - 2;
-        if (before < n || memcmp(at + sizeof dir - 2 - n, root, n) != 0) {
+    while ((from = memmem(from, (size_t)(end - from), dir, sizeof dir - 1)) != NULL) {
+        from += sizeof dir - 2; /* where our root would end */
+        if ((size_t)(from - start) < n || memcmp(from - n, scheme, sizeof scheme - 1) != 0 ||
+            memcmp(from - root_n, root, root_n) != 0) {
             return true;
         }
-        from = at + 1;
     }
     return false;
 }
@@ -100,7 +104,7 @@ static bool may_name_files(const char *root, struct doc result)
 enum bt_code artifact_here(const char *root, struct doc result, struct buf *out, bool *ret_absent,
                            struct bt_error *err)
 {
-    struct walk w = {.root = root, .out = out};
+    struct walk w = {.root = root, .out = out, .err = err};
 
     *ret_absent = false;
     if (root == NULL || result.ptr == NULL || !may_name_files(root, result)) {
@@ -112,5 +116,5 @@ enum bt_code artifact_here(const char *root, struct doc result, struct buf *out,
         buf_clear(out);
         return BT_OK;
     }
-    return buf_check(out, err);
+    return w.code == BT_OK ? buf_check(out, err) : w.code;
 }

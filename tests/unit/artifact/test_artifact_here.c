@@ -184,6 +184,125 @@ static void a_file_that_is_not_here_or_another_one_is_said_to_be_absent(void **s
     drop_file("a@1.1@x");
 }
 
+/* The old state directory was below this one's path: as on a disk that is mounted elsewhere. */
+static void a_path_that_ends_as_the_one_here_is_another(void **state)
+{
+    char json[1000];
+    char expected[1000];
+    bool absent;
+
+    (void)state;
+    put_file("a@1.1@x", "hello");
+    (void)snprintf(json, sizeof json,
+                   "{\"a\":{\"uri\":\"file:///mnt%s/" PLAN
+                   "/a@1.1@x\",\"bytes\":5,\"sha256\":\"" SUM "\"}}",
+                   root);
+    (void)snprintf(expected, sizeof expected,
+                   "{\"a\":{\"uri\":\"file://%s/" PLAN "/a@1.1@x\",\"bytes\":5,\"sha256\":\"" SUM
+                   "\"}}",
+                   root);
+    assert_string_equal(here(json, &absent), expected);
+    assert_false(absent);
+    drop_file("a@1.1@x");
+}
+
+/* The uri's map among n lists in each other: what is too deep for a result is left as it is. */
+static bool is_moved_in(uint32_t n)
+{
+    struct buf doc;
+    struct buf out;
+    struct bt_error err;
+    bool absent;
+    bool moved;
+
+    buf_init(&doc, LIMIT_STEP_BYTES);
+    buf_init(&out, LIMIT_STEP_BYTES);
+    for (uint32_t i = 0; i < n; i++) {
+        doc_put_array(&doc, 1);
+    }
+    assert_int_equal(
+        json_to_doc(STR_LIT("{\"uri\":\"" OLD "a@1.1@x\",\"bytes\":5,\"sha256\":\"" SUM "\"}"),
+                    NULL, &doc, &err),
+        BT_OK);
+    assert_int_equal(artifact_here(root, doc_from_buf(&doc), &out, &absent, &err), BT_OK);
+    moved = out.len > 0;
+    assert_false(absent);
+    buf_done(&out);
+    buf_done(&doc);
+    return moved;
+}
+
+static void a_file_is_found_as_deep_as_a_result_may_be(void **state)
+{
+    (void)state;
+    put_file("a@1.1@x", "hello");
+    assert_true(is_moved_in(0));
+    assert_true(is_moved_in(LIMIT_DEPTH));
+    assert_false(is_moved_in(LIMIT_DEPTH + 1));
+    drop_file("a@1.1@x");
+}
+
+static void each_file_of_a_result_is_looked_for(void **state)
+{
+    char expected[2000];
+    char own[600];
+    char json[2000];
+    bool absent;
+
+    (void)state;
+    put_file("a@1.1@x", "hello");
+    put_file("b@1.1@x", "hello");
+    (void)snprintf(own, sizeof own, "file://%s/" PLAN "/", root);
+    (void)snprintf(json, sizeof json,
+                   "{\"own\":{\"uri\":\"%sa@1.1@x\",\"bytes\":5,\"sha256\":\"" SUM "\"},"
+                   "\"gone\":{\"uri\":\"file:///old/artifacts/" PLAN
+                   "/c@1.1@x\",\"bytes\":5,\"sha256\":\"" SUM "\"},"
+                   "\"list\":[{\"sha256\":\"" SUM
+                   "\",\"bytes\":5,\"uri\":\"file:///old/artifacts/" PLAN
+                   "/b@1.1@x\",\"more\":{\"uri\":\"file:///old/artifacts/" PLAN
+                   "/a@1.1@x\",\"bytes\":5,\"sha256\":\"" SUM "\"}}],\"n\":null}",
+                   own);
+    (void)snprintf(expected, sizeof expected,
+                   "{\"own\":{\"uri\":\"%sa@1.1@x\",\"bytes\":5,\"sha256\":\"" SUM "\"},"
+                   "\"gone\":{\"uri\":\"file:///old/artifacts/" PLAN
+                   "/c@1.1@x\",\"bytes\":5,\"sha256\":\"" SUM "\"},"
+                   "\"list\":[{\"sha256\":\"" SUM
+                   "\",\"bytes\":5,\"uri\":\"%sb@1.1@x\",\"more\":{\"uri\":\"%sa@1.1@x\","
+                   "\"bytes\":5,\"sha256\":\"" SUM "\"}}],\"n\":null}",
+                   own, own, own);
+    assert_string_equal(here(json, &absent), expected);
+    assert_true(absent);
+    drop_file("a@1.1@x");
+    drop_file("b@1.1@x");
+}
+
+static void a_result_is_left_as_it_is_without_a_directory_or_a_result(void **state)
+{
+    static const char json[] =
+        "{\"a\":{\"uri\":\"" OLD "a@1.1@x\",\"bytes\":5,\"sha256\":\"" SUM "\"}}";
+    struct bt_error err;
+    struct buf doc;
+    struct buf out;
+    bool absent = true;
+
+    (void)state;
+    put_file("a@1.1@x", "hello");
+    buf_init(&doc, LIMIT_STEP_BYTES);
+    buf_init(&out, LIMIT_STEP_BYTES);
+    assert_int_equal(json_to_doc(str_from(json), NULL, &doc, &err), BT_OK);
+    assert_int_equal(artifact_here(NULL, doc_from_buf(&doc), &out, &absent, &err), BT_OK);
+    assert_true(out.len == 0 && !absent);
+    absent = true;
+    assert_int_equal(artifact_here(root, (struct doc){NULL, 0}, &out, &absent, &err), BT_OK);
+    assert_true(out.len == 0 && !absent);
+    buf_done(&out);
+    buf_init(&out, 100); /* what is said does not fit */
+    assert_int_equal(artifact_here(root, doc_from_buf(&doc), &out, &absent, &err), BT_LIMIT);
+    buf_done(&out);
+    buf_done(&doc);
+    drop_file("a@1.1@x");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +310,10 @@ int main(void)
         cmocka_unit_test(a_file_of_an_item_is_found_wherever_the_result_has_it),
         cmocka_unit_test(what_is_no_such_file_stays_as_it_is),
         cmocka_unit_test(a_file_that_is_not_here_or_another_one_is_said_to_be_absent),
+        cmocka_unit_test(a_path_that_ends_as_the_one_here_is_another),
+        cmocka_unit_test(a_file_is_found_as_deep_as_a_result_may_be),
+        cmocka_unit_test(each_file_of_a_result_is_looked_for),
+        cmocka_unit_test(a_result_is_left_as_it_is_without_a_directory_or_a_result),
     };
     return cmocka_run_group_tests(tests, make_root, drop_root);
 }
