@@ -40,7 +40,7 @@ enum bt_code artifact_file_name(struct str step_id, uint64_t revision, uint64_t 
     }
     n = snprintf(ret, ARTIFACT_FILE_MAX + 1, "%.*s@%llu.%llu@%.*s", STR_ARG(step_id),
                  (unsigned long long)revision, (unsigned long long)attempt, STR_ARG(name));
-    return n > 0 && n <= ARTIFACT_FILE_MAX
+    return n <= ARTIFACT_FILE_MAX
                ? BT_OK
                : err_set(err, BT_LIMIT, "artifact '%.*s': the name of its file is too long",
                          STR_ARG(name));
@@ -172,7 +172,7 @@ bool artifact_was(struct str uri, struct artifact_place *ret)
     }
     for (int i = 0; i < 2; i++) { /* FILE, then PLAN */
         slash = strrchr(path, '/');
-        if (slash == NULL || slash == path) {
+        if (slash == NULL) {
             return false;
         }
         *slash = 0;

@@ -14,8 +14,7 @@ enum {
     BLOCK = 64 * 1024,
     CHECK_BYTES = 8 * 1024 * 1024, /* hashed by one call: some 20 ms */
     SYNC_BYTES = 4 * 1024 * 1024,  /* between two calls of fdatasync */
-    ROOM_LEFT = 8 * 1024 * 1024,   /* others write to this disk, too: the journal */
-    HIDDEN_MAX = 8 + ARTIFACT_SHA256_LEN
+    ROOM_LEFT = 8 * 1024 * 1024    /* others write to this disk, too: the journal */
 };
 
 struct artifact_part {
@@ -25,7 +24,7 @@ struct artifact_part {
     uint64_t hashed;   /* of them, by digest */
     uint64_t unsynced; /* of them, since the last fdatasync */
     struct artifact_digest *digest;
-    char hidden[HIDDEN_MAX + 1];
+    char hidden[sizeof ".part-" + ARTIFACT_SHA256_LEN];
     char file[ARTIFACT_FILE_MAX + 1];
 };
 

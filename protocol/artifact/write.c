@@ -10,7 +10,7 @@
 
 #include "protocol/artifact/artifact_internal.h"
 
-enum { BLOCK = 64 * 1024, TEMP_NAME_MAX = 64, TEMP_TRIES = 16 };
+enum { BLOCK = 64 * 1024, TEMP_TRIES = 16 };
 
 struct artifact_writer {
     int dir;
@@ -18,7 +18,7 @@ struct artifact_writer {
     struct artifact_digest *digest;
     uint64_t bytes;
     size_t used; /* of block */
-    char temp[TEMP_NAME_MAX];
+    char temp[sizeof ".-9223372036854775808-4294967295.tmp"];
     char file[ARTIFACT_FILE_MAX + 1];
     uint8_t block[BLOCK];
 };
@@ -90,7 +90,6 @@ static enum bt_code new_writer(struct artifact_writer **ret, struct bt_error *er
     w->bytes = 0;
     w->used = 0;
     w->temp[0] = 0;
-    w->file[0] = 0;
     w->digest = artifact_digest_new();
     if (w->digest == NULL) {
         free(w);
