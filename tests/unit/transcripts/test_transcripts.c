@@ -1,8 +1,9 @@
 /*
  * Whole conversations with the daemon, kept as files beside this one: what is asked, and all that
- * comes of it: each answer, each request to an agent and each event, to the last member. A file has
- * orders, in lines that begin with ">", and below each what followed. Ids are numbered in the order
- * in which they appear; plans of answers have numbers of their own. BATON_WRITE=1 writes what
+ * comes of it: each answer, each request to an agent, each event, and what else is written into the
+ * journal (plans and their ends, results, rows that are not published), to the last member. A file
+ * has orders, in lines that begin with ">", and below each what followed. Ids are numbered in the
+ * order in which they appear; plans of answers have numbers of their own. BATON_WRITE=1 writes what
  * follows anew: read the difference.
  *
  *     > join calc 1                 an agent with the skill do
@@ -266,6 +267,90 @@ static void add_events(struct transcript *t)
     }
 }
 
+/* ---- what is written ---- */
+
+static const struct journal_ops *real(void)
+{
+    return now->h->real;
+}
+
+static void add_doc(struct transcript *t, const char *head, const void *bytes, size_t len)
+{
+    struct bt_error err;
+    struct buf json;
+
+    buf_init(&json, 1024 * 1024);
+    assert_int_equal(doc_to_json((struct doc){bytes, len}, false, &json, &err), BT_OK);
+    add_body(t, head, buf_cstr(&json));
+    buf_done(&json);
+}
+
+/* The first byte of a key that the daemon makes is no letter. */
+static enum bt_code plan_is_added(struct journal *j, const struct journal_plan *p, uint64_t *ret_ix,
+                                  struct bt_error *err)
+{
+    const bool ours = p->client_key.len > 0 && p->client_key.ptr[0] == '\x1f';
+    const struct str key =
+        ours ? (struct str){p->client_key.ptr + 1, p->client_key.len - 1} : p->client_key;
+    const enum bt_code code = real()->plan_add(j, p, ret_ix, err);
+
+    add_doc(now,
+            house_text(now->h,
+                       "+ plan %s%.*s, created %llu, status %.*s, session %.*s, job %.*s, owner "
+                       "%.*s, goal %.*s",
+                       ours ? "of " : "", STR_ARG(key), (unsigned long long)p->created_wall,
+                       STR_ARG(p->status), STR_ARG(p->session_id), STR_ARG(p->job),
+                       STR_ARG(p->owner), STR_ARG(p->goal)),
+            p->doc, p->doc_len);
+    return code;
+}
+
+static enum bt_code status_is_set(struct journal *j, uint64_t ix, struct str status, msec ended,
+                                  struct bt_error *err)
+{
+    buf_printf(&now->raw, "+ plan %llu is %.*s, ended %llu\n", (unsigned long long)ix,
+               STR_ARG(status), (unsigned long long)ended);
+    return real()->plan_status(j, ix, status, ended, err);
+}
+
+/* Public ones are published. */
+static enum bt_code row_is_added(struct journal *j, uint64_t pos, const struct journal_row *row,
+                                 struct bt_error *err)
+{
+    if (!row->is_public && row->plan_ix != 0) {
+        add_doc(now,
+                house_text(now->h, "+ %.*s of plan %llu, %u blobs", STR_ARG(row->type),
+                           (unsigned long long)row->plan_ix, row->blobs_n),
+                row->body, row->body_len);
+    }
+    return real()->append(j, pos, row, err);
+}
+
+static enum bt_code blob_is_added(struct journal *j, const void *bytes, size_t len,
+                                  uint64_t *ret_id, struct bt_error *err)
+{
+    const enum bt_code code = real()->blob_add(j, bytes, len, ret_id, err);
+    struct bt_error why;
+    struct buf json;
+
+    buf_init(&json, 1024 * 1024);
+    if (code == BT_OK && doc_to_json((struct doc){bytes, len}, false, &json, &why) == BT_OK) {
+        buf_printf(&now->raw, "+ blob %llu ", (unsigned long long)*ret_id);
+        buf_add_str(&now->raw, buf_str(&json));
+        buf_add_byte(&now->raw, '\n');
+    }
+    buf_done(&json);
+    return code;
+}
+
+static void watch_journal(struct house *h)
+{
+    h->ops.blob_add = blob_is_added;
+    h->ops.plan_add = plan_is_added;
+    h->ops.plan_status = status_is_set;
+    h->ops.append = row_is_added;
+}
+
 /* ---- orders ---- */
 
 /* The next word of the line; the rest is behind it. */
@@ -449,6 +534,7 @@ static void play(const char *path)
             continue;
         }
         t->h = t->h != NULL ? t->h : house_open_with(&t->opt);
+        watch_journal(t->h);
         obey(t, line + 2);
         add_events(t);
         number_ids(t);
