@@ -408,6 +408,10 @@ static void set(struct transcript *t, const char *name, uint32_t value)
     assert_null(t->h);
     if (strcmp(name, "in_flight") == 0) {
         t->opt.in_flight = value;
+    } else if (strcmp(name, "plans_max") == 0) {
+        t->opt.plans_max = value;
+    } else if (strcmp(name, "result_max") == 0) {
+        t->opt.result_max = value;
     } else if (strcmp(name, "breaker_failures") == 0) {
         t->opt.breaker_failures = value;
         t->opt.breaker_cooldown_ms = t->opt.breaker_cooldown_max_ms = 5000;
