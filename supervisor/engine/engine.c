@@ -186,7 +186,6 @@ struct feed {
     struct open_plan *plan;        /* of a submission or a recovery; NULL = none */
     struct new_revision *revision; /* NULL = none, or taken over */
     struct doc document;           /* of the plan or the revision; .ptr NULL = not in hand */
-    uint64_t document_id;          /* the blob that it is in; 0: the plan's row */
     enum core_reject reject;
 };
 
@@ -236,7 +235,6 @@ static enum bt_code take_record(struct engine *engine, const struct feed *f,
     struct open_plan *p = open_plan_of_run(engine, rec->run);
     const struct record_source from = {.revision = f->revision,
                                        .document = f->document,
-                                       .document_id = f->document_id,
                                        .details = failure_details(f->ev),
                                        .step = f->ev->step};
     struct record whole = *rec;
@@ -438,7 +436,6 @@ enum bt_code engine_revise(struct engine *engine, struct core_event *ev,
     if (revision->plan != NULL) {
         f.revision = revision;
         f.document = doc_from_buf(&revision->text);
-        f.document_id = revision->document.id;
     }
     return feed(engine, &f, ret_reject, err);
 }

@@ -151,7 +151,6 @@ void engine_send_answer(struct engine *engine, uint64_t handle, const void *byte
 struct record_source {
     const struct new_revision *revision; /* not yet taken over; NULL = none */
     struct doc document;                 /* of the plan or the revision; .ptr NULL = none */
-    uint64_t document_id;                /* the blob that it is in; 0: the plan's row */
     struct blob_ref details;             /* of the attempt of `step` that failed */
     uint32_t step;
 };

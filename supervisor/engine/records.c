@@ -168,31 +168,19 @@ static void preview(struct engine *engine, struct blob_ref result, struct buf *t
     }
 }
 
-/* The document that the record makes a plan of, when the feed has it in hand; otherwise read back
- * into the arena. .ptr NULL: it cannot be had. */
+/* The document that the record makes a plan of: the feed has it in hand. Of a plan whose first rows
+ * are lost it is read; .ptr NULL: it cannot be had. */
 static struct doc document_of(struct engine *engine, const struct open_plan *p,
-                              const struct record *rec, const struct record_source *from,
-                              struct arena *arena)
+                              const struct record_source *from)
 {
-    struct journal_plan row = {.doc = NULL};
-    struct doc document = {NULL, 0};
-    const uint64_t id = REC(rec, revision)->result.id;
-    struct buf bytes;
+    struct journal_plan row;
 
-    if (from->document.ptr != NULL && from->document_id == id) {
+    if (from->document.ptr != NULL) {
         return from->document;
     }
-    if (id == 0) {
-        return journal_plan_by_id(engine->journal, p->plan_id, &row, NULL) == BT_OK
-                   ? (struct doc){row.doc, row.doc_len}
-                   : document;
-    }
-    buf_init(&bytes, LIMIT_STEP_BYTES);
-    if (journal_blob_get(engine->journal, id, &bytes, NULL) == BT_OK) {
-        document = doc_copy(arena, doc_from_buf(&bytes));
-    }
-    buf_done(&bytes);
-    return document;
+    return journal_plan_by_id(engine->journal, p->plan_id, &row, NULL) == BT_OK
+               ? (struct doc){row.doc, row.doc_len}
+               : (struct doc){NULL, 0};
 }
 
 /* How the plan's document describes the plan; without it the record is complete, too. */
@@ -252,7 +240,7 @@ static enum bt_code add_plan(struct engine *engine, struct open_plan *p, const s
             code = plan_state_apply(engine, p, REC(rec, step_completed)->result, &x->state, err);
         }
     } else if (rec->type == REC_PLAN_GENERATED && p->job == NULL) {
-        describe_plan(document_of(engine, p, rec, from, about), x, about);
+        describe_plan(document_of(engine, p, from), x, about);
     } else if (rec->type == REC_PLAN_COMPLETED) {
         code = end_of_plan(engine, p, rec, x, text, ret_end, about, err);
     }
