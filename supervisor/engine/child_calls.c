@@ -168,9 +168,6 @@ enum bt_code child_calls_make(struct engine *engine, const struct open_plan *p, 
     for (uint32_t i = 0; i < doc_head(calls).n; i++) {
         n += has_error(doc_at(calls, i)) ? 0 : 1;
     }
-    if (n == 0) {
-        return BT_NOT_FOUND;
-    }
     buf_init(&document, LIMIT_STEP_BYTES);
     put_document(p, step, calls, n, share, &document);
     w.n_settled = n;

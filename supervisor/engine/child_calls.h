@@ -6,8 +6,8 @@
 #include "supervisor/engine/submission.h"
 #include "supervisor/plan/flow/child.h"
 
-/* Makes the plan of the calls in the last turn of the step's transcript. BT_NOT_FOUND: none of them
- * can be made. */
+/* Makes the plan of the calls in the last turn of the step's transcript. BT_INVALID when none of
+ * them can be made. */
 BT_MUST_CHECK enum bt_code child_calls_make(struct engine *engine, const struct open_plan *p,
                                             uint32_t step, const struct child_of *of,
                                             const struct child_share *share, struct submission *d,

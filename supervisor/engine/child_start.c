@@ -327,19 +327,17 @@ static enum bt_code make_sub(struct making *m, struct submission *d)
     return code;
 }
 
-/* The calls of a turn. What keeps all of them from being made is their result: the agent may do
- * better. */
+/* The calls of a turn. What keeps all of them from being made is their result, beside what is wrong
+ * with each: the agent may do better. */
 static enum bt_code make_calls(struct making *m, struct submission *d, struct core_event *ev)
 {
     enum bt_code code =
         child_calls_make(m->engine, m->p, m->task->step, &m->of, &m->share, d, m->err);
 
-    if (code == BT_NOT_FOUND || code == BT_INVALID || code == BT_LIMIT) {
-        const struct str why = code == BT_NOT_FOUND
-                                   ? (struct str){"", 0}
-                                   : engine_cycle_text(m->engine, str_from(m->err->msg));
-        code = child_calls_answer(m->engine, m->p, m->task->step, NULL, why, CORE_EV(ev, child),
-                                  m->err);
+    if (code == BT_INVALID || code == BT_LIMIT) {
+        code = child_calls_answer(m->engine, m->p, m->task->step, NULL,
+                                  engine_cycle_text(m->engine, str_from(m->err->msg)),
+                                  CORE_EV(ev, child), m->err);
         CORE_EV(ev, child)->outcome = CHILD_COMPLETED;
         return code == BT_OK ? BT_NOT_FOUND : code;
     }
