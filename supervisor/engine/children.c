@@ -319,7 +319,9 @@ static void start(struct engine *engine, const struct open_plan *p, const struct
         return;
     }
     const uint32_t depth = p->plan->child.depth + 1;
-    if (depth <= CHILD_DEPTH_MAX && !child_has_room(engine, depth)) {
+    if (depth <= CHILD_DEPTH_MAX &&
+        (!child_has_room(engine, depth) ||
+         (!t->waited && engine->child_waits[depth - 1].n > 0))) { /* it overtakes nobody */
         wait_for_room(engine, depth, t);
         return;
     }
