@@ -9,6 +9,7 @@
 #include "protocol/artifact/here.h"
 #include "supervisor/artifacts/arriving.h"
 #include "supervisor/artifacts/sweep.h"
+#include "tests/support/tree.h"
 
 static void what_begins_without_memory_says_so(void **state)
 {
@@ -136,8 +137,7 @@ static void what_is_done_with_a_file_without_memory_says_so(void **state)
     }
     buf_done(&result);
     assert_int_equal(unlink(path), 0);
-    (void)snprintf(path, sizeof path, "rm -r %s", top);
-    assert_int_equal(system(path), 0);
+    assert_int_equal(tree_drop(top), 0);
 }
 
 int main(void)
