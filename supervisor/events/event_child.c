@@ -10,7 +10,7 @@ enum msg_type event_encode_child(struct encoding *e, union payload *p)
 
 void event_decode_child(struct decoding *d, const union payload *p)
 {
-    event_decode_step(d, p->child.step_index, (struct str){NULL, 0});
+    event_decode_step(d, p->child.step_index, no_text);
     d->rec->attempt = (uint32_t)p->child.attempt;
     REC(d->rec, child)->round = (uint32_t)p->child.round;
 }
@@ -26,7 +26,7 @@ enum msg_type event_encode_round(struct encoding *e, union payload *p)
         .rounds = round->n,
         .delay_ms = round->delay_ms,
         .until = record_until(e, round->delay_ms),
-        .condition = record_cut(e, e->rec->text, 1024),
+        .condition = record_cut(e, e->rec->text, LONG_ROOM),
         .result_ref = round->result.id,
         .result_len = round->result.len,
         .truncated = round->result.truncated != 0,

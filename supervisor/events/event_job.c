@@ -4,7 +4,7 @@
 enum msg_type event_encode_planning_started(struct encoding *e, union payload *p)
 {
     p->planning_started = (struct msg_ev_planning_started){
-        .goal = record_cut(e, e->x->plan->goal, 512),
+        .goal = record_cut(e, e->x->plan->goal, REASON_ROOM),
         .planner = e->x->plan->planner,
         .agent_id = record_agent_id(e, e->rec->agent),
         .timeout_ms = REC(e->rec, timed)->delay_ms,
@@ -274,7 +274,7 @@ enum msg_type event_encode_schedule_event(struct encoding *e, union payload *p)
         .count = e->x->schedule.count,
         .fired_plan_id = e->x->schedule.plan_id,
         .kind = e->x->schedule.kind,
-        .reason = record_cut(e, e->rec->text, 512),
+        .reason = record_cut(e, e->rec->text, REASON_ROOM),
     };
     return MSG_ev_schedule;
 }

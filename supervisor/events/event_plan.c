@@ -2,8 +2,6 @@
 #include "supervisor/core/run/aggregate.h"
 #include "supervisor/events/record_internal.h"
 
-enum { QUERY_ROOM = 512 };
-
 /* ---- plans ---- */
 
 /* The credential whose request it is. */
@@ -17,7 +15,7 @@ enum msg_type event_encode_generated(struct encoding *e, union payload *p)
     const struct plan *plan = e->x->revised != NULL ? e->x->revised : e->x->plan;
 
     p->generated = (struct msg_ev_plan_generated){
-        .query = record_cut(e, plan->goal, QUERY_ROOM),
+        .query = record_cut(e, plan->goal, REASON_ROOM),
         .planner = plan->planner,
         .steps = e->steps,
         .estimated_steps = plan->n_steps,
@@ -25,10 +23,10 @@ enum msg_type event_encode_generated(struct encoding *e, union payload *p)
         .usage = record_usage(&e->rec->usage),
         .plan_ref = REC(e->rec, revision)->result.id,
         .plan_len = REC(e->rec, revision)->result.len,
-        .description = record_cut(e, e->x->description, 512),
-        .success_criteria = record_cut(e, e->x->success_criteria, 512),
+        .description = record_cut(e, e->x->description, REASON_ROOM),
+        .success_criteria = record_cut(e, e->x->success_criteria, REASON_ROOM),
         .estimated_tokens = e->x->estimated_tokens,
-        .normalised = record_cut(e, e->rec->text, 1024),
+        .normalised = record_cut(e, e->rec->text, LONG_ROOM),
     };
     if (!uuid_is_nil(e->x->parent)) {
         uuid_format(e->x->parent, e->id);
@@ -117,7 +115,7 @@ enum msg_type event_encode_paused(struct encoding *e, union payload *p)
 
     p->paused = (struct msg_ev_plan_paused){
         .reason = str_from(pause_reason_name(pause->reason)),
-        .comment = record_cut(e, e->rec->text, 512),
+        .comment = record_cut(e, e->rec->text, REASON_ROOM),
         .timeout_ms = pause->delay_ms,
     };
     if (pause->reason == PAUSE_REQUESTED) {
@@ -148,7 +146,7 @@ enum msg_type event_encode_resumed(struct encoding *e, union payload *p)
 {
     p->resumed = (struct msg_ev_plan_resumed){
         .reason = str_from(pause_reason_name(REC(e->rec, pause)->reason)),
-        .comment = record_cut(e, e->rec->text, 512),
+        .comment = record_cut(e, e->rec->text, REASON_ROOM),
     };
     if (REC(e->rec, pause)->reason == PAUSE_REQUESTED) {
         p->resumed.by = record_by(e);
@@ -183,9 +181,10 @@ void event_decode_voided(struct decoding *d, const union payload *p)
 
 enum msg_type event_encode_cancelling(struct encoding *e, union payload *p)
 {
-    p->cancelling = (struct msg_ev_plan_cancelling){.reason = record_cut(e, e->rec->text, 512),
-                                                    .grace_ms = REC(e->rec, timed)->delay_ms,
-                                                    .by = record_by(e)};
+    p->cancelling =
+        (struct msg_ev_plan_cancelling){.reason = record_cut(e, e->rec->text, REASON_ROOM),
+                                        .grace_ms = REC(e->rec, timed)->delay_ms,
+                                        .by = record_by(e)};
     return MSG_ev_plan_cancelling;
 }
 
@@ -245,7 +244,6 @@ enum msg_type event_encode_completed(struct encoding *e, union payload *p)
     const struct record_extra *x = e->x;
     const struct rec_plan_completed *end = REC(rec, plan_completed);
 
-    buf_clear(&e->made);
     plan_failure_reason(rec, x->plan, &e->made);
     p->completed = (struct msg_ev_plan_completed){
         .status = str_from(plan_status_name(end->status)),
@@ -309,7 +307,7 @@ enum msg_type event_encode_agent_event(struct encoding *e, union payload *p)
         .agent_name = e->x->agent_name.len > 0 ? e->x->agent_name : e->x->agent_id,
         .instance_id = record_instance(e, of->instance),
         .epoch = of->epoch,
-        .reason = record_cut(e, e->rec->text, 256),
+        .reason = record_cut(e, e->rec->text, NOTE_ROOM),
         .pid = of->pid,
         .capacity = of->capacity,
         .version = e->x->version,
@@ -321,7 +319,7 @@ enum msg_type event_encode_system_event(struct encoding *e, union payload *p)
 {
     p->system_event = (struct msg_ev_system){
         .version = record_cut(e, e->x->version, 32),
-        .reason = record_cut(e, e->rec->text, 256),
+        .reason = record_cut(e, e->rec->text, NOTE_ROOM),
         .pid = REC(e->rec, supervisor)->pid,
         .plans_recovered = e->x->plans_recovered,
     };
@@ -330,14 +328,14 @@ enum msg_type event_encode_system_event(struct encoding *e, union payload *p)
 
 enum msg_type event_encode_damaged(struct encoding *e, union payload *p)
 {
-    p->damaged = (struct msg_ev_damaged){.reason = record_cut(e, e->rec->text, 256),
+    p->damaged = (struct msg_ev_damaged){.reason = record_cut(e, e->rec->text, NOTE_ROOM),
                                          .last_seq = REC(e->rec, damaged)->last_seq};
     return MSG_ev_damaged;
 }
 
 enum msg_type event_encode_rewound(struct encoding *e, union payload *p)
 {
-    p->rewound = (struct msg_ev_rewound){.reason = record_cut(e, e->rec->text, 256),
+    p->rewound = (struct msg_ev_rewound){.reason = record_cut(e, e->rec->text, NOTE_ROOM),
                                          .kept_seq = REC(e->rec, rewound)->kept_seq,
                                          .lost_seq = REC(e->rec, rewound)->lost_seq};
     return MSG_ev_rewound;

@@ -89,7 +89,6 @@ static struct str explanation(struct encoding *e)
     };
     const enum handoff_kind kind = REC(e->rec, handoff)->kind;
 
-    buf_clear(&e->made);
     buf_add_cstr(&e->made, INTRO[kind]);
     buf_add_str(&e->made, kind == HANDOFF_AGENT ? record_text(e, e->rec->text)
                                                 : record_text(e, sent_task(e)));
@@ -147,7 +146,7 @@ enum msg_type event_encode_progress(struct encoding *e, union payload *p)
         .step_index = rec->step,
         .attempt = rec->attempt,
         .n = news->n,
-        .text = record_cut(e, rec->text, 1024),
+        .text = record_cut(e, rec->text, LONG_ROOM),
         .percent = isfinite(news->percent) ? news->percent : 0,
     };
     if (news->data.len <= DATA_MAX) {
@@ -167,7 +166,7 @@ void event_decode_progress(struct decoding *d, const union payload *p)
 
 static struct str timeout_hint(struct encoding *e, enum err_class class)
 {
-    return class == CLASS_TIMEOUT ? record_timeout_hint(e, record_step(e)) : (struct str){NULL, 0};
+    return class == CLASS_TIMEOUT ? record_timeout_hint(e, record_step(e)) : no_text;
 }
 
 enum msg_type event_encode_retry(struct encoding *e, union payload *p)
@@ -178,8 +177,7 @@ enum msg_type event_encode_retry(struct encoding *e, union payload *p)
         .attempt = e->rec->attempt,
         .delay_ms = REC(e->rec, retry)->delay_ms,
         .until = record_until(e, REC(e->rec, retry)->delay_ms),
-        .asked_by =
-            REC(e->rec, retry)->asked ? record_agent_id(e, e->rec->agent) : (struct str){NULL, 0},
+        .asked_by = REC(e->rec, retry)->asked ? record_agent_id(e, e->rec->agent) : no_text,
         .error = record_text(e, e->rec->text),
         .error_class = record_class(REC(e->rec, retry)->error_class),
         .hint = timeout_hint(e, REC(e->rec, retry)->error_class),
@@ -215,9 +213,8 @@ enum msg_type event_encode_fallback(struct encoding *e, union payload *p)
         .action = str_from(fallback_action_name(instead->action)),
         .agent_id = record_agent_id(e, e->rec->agent),
         .delay_ms = instead->delay_ms,
-        .until = instead->action == FALLBACK_WAIT ? record_until(e, instead->delay_ms)
-                                                  : (struct str){NULL, 0},
-        .asked_by = instead->asked ? record_agent_id(e, e->rec->agent) : (struct str){NULL, 0},
+        .until = instead->action == FALLBACK_WAIT ? record_until(e, instead->delay_ms) : no_text,
+        .asked_by = instead->asked ? record_agent_id(e, e->rec->agent) : no_text,
         .error = record_text(e, e->rec->text),
         .fallbacks_used = e->x->run != NULL ? e->x->run->fallbacks : 0,
         .usage = record_usage(&e->rec->usage),
@@ -249,7 +246,6 @@ enum msg_type event_encode_step_completed(struct encoding *e, union payload *p)
     const struct record *rec = e->rec;
     const struct rec_step_completed *end = REC(rec, step_completed);
     const bool by_condition = end->reason == REASON_CONDITION;
-    const struct str nothing = {NULL, 0};
 
     p->step_completed = (struct msg_ev_plan_step_completed){
         .step_id = record_step(e)->step_id,
@@ -264,8 +260,8 @@ enum msg_type event_encode_step_completed(struct encoding *e, union payload *p)
         .result_text_len = end->result.text_len,
         .state_ref = e->x->state.id,
         .state_len = e->x->state.len,
-        .error = by_condition ? nothing : record_text(e, rec->text),
-        .condition = by_condition ? record_cut(e, rec->text, 1024) : nothing,
+        .error = by_condition ? no_text : record_text(e, rec->text),
+        .condition = by_condition ? record_cut(e, rec->text, LONG_ROOM) : no_text,
         .error_class = record_class(end->error_class),
         .hint = timeout_hint(e, end->error_class),
         .instance_id = record_instance(e, end->instance),
@@ -333,7 +329,7 @@ void event_decode_assigned(struct decoding *d, const union payload *p)
 {
     struct rec_assigned *assigned = REC(d->rec, assigned);
 
-    event_decode_step(d, p->assigned.step_index, (struct str){NULL, 0});
+    event_decode_step(d, p->assigned.step_index, no_text);
     event_decode_agent(d, p->assigned.agent_id);
     d->rec->attempt = (uint32_t)p->assigned.attempt;
     assigned->delay_ms = p->assigned.delay_ms;
@@ -377,13 +373,13 @@ enum msg_type event_encode_condition(struct encoding *e, union payload *p)
 {
     p->condition = (struct msg_rec_condition){.step_index = e->rec->step,
                                               .failed = REC(e->rec, condition)->failed,
-                                              .condition = record_cut(e, e->rec->text, 1024)};
+                                              .condition = record_cut(e, e->rec->text, LONG_ROOM)};
     return MSG_rec_condition;
 }
 
 void event_decode_condition(struct decoding *d, const union payload *p)
 {
-    event_decode_step(d, p->condition.step_index, (struct str){NULL, 0});
+    event_decode_step(d, p->condition.step_index, no_text);
     d->rec->text = p->condition.condition;
     REC(d->rec, condition)->failed = p->condition.failed;
 }
@@ -393,7 +389,7 @@ void event_decode_checking(struct decoding *d, const union payload *p)
     const struct msg_rec_checking *m = &p->checking;
     struct rec_checking *checking = REC(d->rec, checking);
 
-    event_decode_step(d, m->step_index, (struct str){NULL, 0});
+    event_decode_step(d, m->step_index, no_text);
     event_decode_agent(d, m->agent_id);
     d->rec->attempt = (uint32_t)m->attempt;
     checking->delay_ms = m->delay_ms;
@@ -429,7 +425,7 @@ void event_decode_rejected(struct decoding *d, const union payload *p)
     struct rec_assigned *sender = REC(d->rec, assigned);
 
     if (msg_has(m, rec_rejected, step_index)) {
-        event_decode_step(d, m->step_index, (struct str){NULL, 0});
+        event_decode_step(d, m->step_index, no_text);
         event_decode_agent(d, m->agent_id);
     }
     d->rec->attempt = (uint32_t)m->attempt;

@@ -9,8 +9,7 @@ static struct str ends_at(struct encoding *e, const struct plan_wait *wait, msec
         clock_iso(wait->until, e->until);
         return str_from(e->until);
     }
-    return wait->what == WAIT_FOR_SIGNAL && delay_ms == 0 ? (struct str){NULL, 0}
-                                                          : record_until(e, delay_ms);
+    return wait->what == WAIT_FOR_SIGNAL && delay_ms == 0 ? no_text : record_until(e, delay_ms);
 }
 
 enum msg_type event_encode_wait_started(struct encoding *e, union payload *p)

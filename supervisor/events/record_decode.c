@@ -56,12 +56,11 @@ uint32_t event_decode_from(const struct decoding *d, struct str from)
 uint32_t event_decode_review(struct decoding *d, struct str review_id)
 {
     const uint32_t step = d->rec->step;
-    const struct str of_plan = {NULL, 0};
     struct review_id id;
 
     record_expect(d, review_id_parse(review_id, &id) && uuid_eq(id.plan_id, d->plan_id) &&
                          str_eq(id.step_id,
-                                step < d->plan->n_steps ? d->plan->steps[step].step_id : of_plan));
+                                step < d->plan->n_steps ? d->plan->steps[step].step_id : no_text));
     return id.serial;
 }
 

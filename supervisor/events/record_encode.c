@@ -41,7 +41,12 @@ static enum bt_code try_encode(struct encoding *e, size_t max, struct buf *out,
     struct msg_part parts[2];
     uint32_t n = 0;
     enum bt_code code;
-    enum msg_type type = record_payload(e, &payload);
+    enum msg_type type;
+
+    buf_clear(&e->made);
+    buf_clear(&e->hint);
+    buf_clear(&e->review);
+    type = record_payload(e, &payload);
 
     if (type == MSG_TYPE_COUNT) {
         return err_set(err, BT_INTERNAL, "record %u does not fit its plan", (unsigned)e->rec->type);
@@ -76,8 +81,8 @@ enum bt_code record_encode(const struct record *rec, const struct record_extra *
 {
     struct encoding e = {
         .rec = rec, .x = x, .reg = reg, .room = TEXT_ROOM, .steps_room = STEPS_SHOWN};
-    struct str from = {NULL, 0};
-    struct str to = {NULL, 0};
+    struct str from = no_text;
+    struct str to = no_text;
     size_t max;
     enum bt_code code;
 

@@ -12,8 +12,13 @@ enum {
     STEPS_SHOWN = 64,     /* entries of a list of new steps; more do not fit a frame */
     MISSING_SHOWN = 32,   /* entries of a gate's list */
     NOT_WHOLE_SHOWN = 16, /* entries of a list of steps of which something is not whole */
-    TEXT_ROOM = 2048      /* bytes of a free text at first; halved until the frame fits */
+    TEXT_ROOM = 2048,     /* bytes of a free text at first; halved until the frame fits */
+    LONG_ROOM = 1024,     /* of a condition, a progress, what was normalised */
+    REASON_ROOM = 512,    /* of a goal, a comment, a reason for the plan */
+    NOTE_ROOM = 256       /* of an agent or the supervisor */
 };
+
+static const struct str no_text = {NULL, 0};
 
 /* The state of one record_encode. */
 struct encoding {

@@ -10,7 +10,7 @@ struct str record_cut(struct encoding *e, struct str s, size_t cap)
     char *at;
     size_t max = cap < e->room ? cap : e->room;
 
-    s.len = s.ptr == NULL ? 0 : utf8_cut(s.ptr, s.len, max);
+    s.len = utf8_cut(s.ptr, s.len, max);
     if (s.len == 0 || (utf8_valid(s.ptr, s.len) && memchr(s.ptr, 0, s.len) == NULL)) {
         return s;
     }
@@ -48,7 +48,7 @@ struct str record_agent_id(const struct encoding *e, uint32_t agent)
     if (e->reg != NULL && agent < registry_agents(e->reg)) {
         return registry_agent_view(e->reg, agent).id;
     }
-    return (struct str){NULL, 0};
+    return no_text;
 }
 
 struct str record_agent_name(const struct encoding *e, uint32_t agent, struct str id)
@@ -77,7 +77,7 @@ struct str record_from_id(const struct encoding *e)
 struct str record_instance(struct encoding *e, struct uuid instance)
 {
     if (uuid_is_nil(instance)) {
-        return (struct str){NULL, 0};
+        return no_text;
     }
     uuid_format(instance, e->instance);
     return (struct str){e->instance, UUID_TEXT_LEN};
@@ -86,7 +86,7 @@ struct str record_instance(struct encoding *e, struct uuid instance)
 struct str record_process(struct encoding *e, struct uuid process)
 {
     if (uuid_is_nil(process)) {
-        return (struct str){NULL, 0};
+        return no_text;
     }
     uuid_format(process, e->process);
     return (struct str){e->process, UUID_TEXT_LEN};
@@ -94,12 +94,11 @@ struct str record_process(struct encoding *e, struct uuid process)
 
 struct str record_class(enum err_class class)
 {
-    return class == CLASS_NONE ? (struct str){NULL, 0} : str_from(err_class_name(class));
+    return class == CLASS_NONE ? no_text : str_from(err_class_name(class));
 }
 
 struct str record_timeout_hint(struct encoding *e, const struct plan_step *step)
 {
-    buf_clear(&e->hint);
     plan_timeout_hint(&step->rules->policy, e->rec->text, &e->hint);
     return record_text(e, buf_str(&e->hint));
 }
@@ -108,9 +107,7 @@ struct str record_review(struct encoding *e, uint32_t serial)
 {
     const bool step = e->rec->step < e->x->plan->n_steps;
 
-    buf_clear(&e->review);
-    review_id_format(e->x->plan_id, step ? record_step(e)->step_id : (struct str){NULL, 0}, serial,
-                     &e->review);
+    review_id_format(e->x->plan_id, step ? record_step(e)->step_id : no_text, serial, &e->review);
     return buf_str(&e->review);
 }
 

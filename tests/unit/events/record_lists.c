@@ -397,6 +397,8 @@ static void the_end_of_a_plan_has_its_sums(void **state)
     usage_is(&ev.usage_replanning, 30);
     usage_is(&ev.usage_synthesis, 40);
     assert_true(ev.revision == 7 && ev.replans == 8 && ev.fallbacks == 9);
+    const struct record back = decode(b, &rec, 1, 1);
+    assert_memory_equal(&back.usage, &run->usage, sizeof back.usage);
     assert_true(str_is(ev.failure_reason, "Step 2 failed: Step execution timeout"));
     assert_true(str_is(ev.hint, "no result after 60 s (timeoutMs: 60000); set timeoutMs of the "
                                 "step, or stepTimeoutMs of the policy"));
@@ -455,6 +457,72 @@ static void the_end_of_a_plan_names_what_is_not_whole(void **state)
     free(run);
 }
 
+/* What an encoder makes is made once more for each try. */
+static void a_frame_that_is_made_again_has_its_sentences_once(void **state)
+{
+    struct bench *b = *state;
+    struct record end = {REC_INIT(PLAN_COMPLETED, plan_completed, .status = PLAN_FAILED,
+                                  .outcome = OUTCOME_FAILED, .failure = PLAN_FAILURE_STEP),
+                         .step = 0, .text = STR_LIT("Step execution timeout")};
+    struct record asks = {REC_INIT(STEP_WAITING, waiting, .serial = 4), .step = 1};
+    struct record_extra x;
+    struct msg_ev_plan_completed ev;
+    struct bt_error err;
+    uint8_t bytes[1024] = {0xda, 0x03, 0xfd}; /* a text of 1021 bytes */
+    uint32_t readers[16];
+
+    memset(bytes + 3, 'x', sizeof bytes - 3);
+    codec_plan_make(&b->p, 40, LIMIT_ID_BYTES, text_of(8), 1);
+    struct run *run = run_of_plan(&b->p.plan);
+    for (uint32_t i = 0; i < 16; i++) {
+        readers[i] = i;
+        run->steps[i].status = STEP_COMPLETED;
+        run->steps[i].result = (struct blob_ref){i + 1, 5, 1, 5};
+    }
+    x = extra_of(b, &end);
+    x.run = run;
+    x.preview = text_of(5000);
+    x.readers = (struct aggregate_readers){readers, 16};
+    encode(b, &end, &x);
+    assert_ok(msg_read_doc(&b->arena, doc_from_buf(&b->body), MSG_ev_plan_completed, &ev, &err),
+              err);
+    assert_int_equal(ev.summary.len, 512); /* it was made again */
+    assert_true(str_is(ev.failure_reason, "Step 1 failed: Step execution timeout"));
+    assert_true(str_is(ev.hint, "no result after 5 s (timeoutMs: 5000); set timeoutMs of the step, "
+                                "or stepTimeoutMs of the policy"));
+    x = extra_of(b, &asks);
+    asks.text = text_of(5000);
+    b->p.plan.session_id = b->p.steps[1].agent_id = b->p.steps[1].step_id;
+    asks.attempt = 100;
+    REC(&asks, waiting)->data = (struct doc){bytes, sizeof bytes};
+    REC(&asks, waiting)->error_class = CLASS_VERIFICATION_FAILED;
+    REC(&asks, waiting)->delay_ms = UINT64_MAX;
+    asks.usage = (struct usage){INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
+    x.details = (struct blob_ref){INT64_MAX, UINT64_MAX, 0, 0};
+    encode(b, &asks, &x);
+    const struct record got = decode(b, &asks, 1, 1);
+    assert_int_equal(REC(&got, waiting)->serial, 4);
+    assert_int_equal(REC(&got, waiting)->data.len, sizeof bytes);
+    free(run);
+}
+
+static void the_first_result_of_a_context_counts(void **state)
+{
+    struct bench *b = *state;
+    const struct record rec = {.type = REC_STEP_STARTED, .step = 1};
+    const struct context_pick picks[] = {{.step = 0, .bytes = 69, .whole = 70}};
+    struct record_extra x = extra_of(b, &rec);
+    struct record got;
+
+    codec_plan_make(&b->p, 2, 3, text_of(8), 1);
+    x.context = picks;
+    x.context_n = 1;
+    assert_true(record_context_truncated(&x));
+    encode(b, &rec, &x);
+    got = decode(b, &rec, 1, 1);
+    assert_true(REC(&got, assigned)->context_truncated);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -470,6 +538,8 @@ int main(void)
         TEST(a_pause_says_whose_it_is),
         TEST(the_end_of_a_plan_has_its_sums),
         TEST(the_end_of_a_plan_names_what_is_not_whole),
+        TEST(a_frame_that_is_made_again_has_its_sentences_once),
+        TEST(the_first_result_of_a_context_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
