@@ -15,7 +15,7 @@ struct agent_entry {
 static void entry_problem(struct loader *l, const struct agent_entry *r, const char *member,
                           const char *text)
 {
-    char key[96];
+    char key[CONFIG_KEY_BYTES];
     char origin[ORIGIN_MAX];
 
     (void)snprintf(key, sizeof key, "agents.%u.%s", r->ix, member);
@@ -60,31 +60,21 @@ static const char *const *texts(struct loader *l, const struct agent_entry *r, c
     return list;
 }
 
-static uint32_t number(const struct agent_entry *r, const char *member, uint32_t fallback)
-{
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(r->tree, member);
-
-    return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble <= (double)UINT32_MAX
-               ? (uint32_t)v->valuedouble
-               : fallback;
-}
-
 /* A number, or {min, max, queue, upMs, downMs}. */
 static struct config_instances instances(struct loader *l, const struct agent_entry *r)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(r->tree, "instances");
-    const struct agent_entry inner = {.tree = v, .layer = r->layer, .ix = r->ix};
     struct config_instances ret;
 
     if (!cJSON_IsObject(v)) {
-        const uint32_t n = number(r, "instances", 1);
+        const uint32_t n = config_number(r->tree, "instances", 1);
         return (struct config_instances){.min = n, .max = n};
     }
-    ret = (struct config_instances){.min = number(&inner, "min", 1),
-                                    .max = number(&inner, "max", 1),
-                                    .queue = number(&inner, "queue", 1),
-                                    .up_ms = number(&inner, "upMs", 1000),
-                                    .down_ms = number(&inner, "downMs", 60000)};
+    ret = (struct config_instances){.min = config_number(v, "min", 1),
+                                    .max = config_number(v, "max", 1),
+                                    .queue = config_number(v, "queue", 1),
+                                    .up_ms = config_number(v, "upMs", 1000),
+                                    .down_ms = config_number(v, "downMs", 60000)};
     if (ret.max < ret.min) {
         entry_problem(l, r, "instances", "max must be at least min");
         ret.max = ret.min;
@@ -105,12 +95,12 @@ static enum bt_code bind(struct loader *l, const struct agent_entry *r, struct c
     a->env = texts(l, r, "env", false);
     a->cwd = cwd == NULL ? NULL : expand(l, r, "cwd", cwd);
     a->instances = instances(l, r);
-    a->start_ms = number(r, "startMs", 10000);
+    a->start_ms = config_number(r->tree, "startMs", 10000);
     a->group = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(r->tree, "group"));
-    a->capacity = number(r, "capacity", 1);
+    a->capacity = config_number(r->tree, "capacity", 1);
     a->restart =
         (enum policy_restart)setting_choice(setting_restart_names, restart, POLICY_PERMANENT);
-    a->grace_ms = number(r, "graceMs", (uint32_t)l->store->c.policy.shutdown_grace_ms);
+    a->grace_ms = config_number(r->tree, "graceMs", (uint32_t)l->store->c.policy.shutdown_grace_ms);
     a->settings = cJSON_IsObject(settings_tree) ? settings_tree : l->store->empty_object;
     a->settings_json = config_expand_json(l, r->layer, a->settings);
     if (a->command == NULL || a->env == NULL || a->settings_json == NULL ||
@@ -212,10 +202,8 @@ enum bt_code config_agents_bind(struct loader *l)
         l->store->c.n_agents = (uint32_t)n;
         code = config_llm_bind(l, agents);
     }
-    if (code == BT_OK) {
-        if (n > 0) {
-            check_counts(l, &r);
-        }
+    if (code == BT_OK && n > 0) {
+        check_counts(l, &r);
     }
     return code;
 }

@@ -9,7 +9,13 @@
 
 #include "supervisor/config/loader.h"
 
-enum { LIST_MAX = 160, SECRET_BYTES = 16 * 1024 };
+enum {
+    LIST_MAX = 160,
+    SECRET_BYTES = 16 * 1024,
+    SECRET_NAME_BYTES = 128,
+    SECRET_PATH_BYTES = 4096,
+    IDS_BYTES = 48 /* a user and a group in digits */
+};
 
 struct list {
     struct loader *l;
@@ -35,7 +41,7 @@ static void put(struct list *to, const char *name, const char *value)
 static void problem(struct loader *l, enum layer_kind layer, uint32_t ix, const char *member,
                     const char *text)
 {
-    char key[96];
+    char key[CONFIG_KEY_BYTES];
     char origin[ORIGIN_MAX];
 
     (void)snprintf(key, sizeof key, "agents.%u.%s", ix, member);
@@ -85,7 +91,7 @@ const char *config_secret(struct loader *l, const char *entry, char why[CONFIG_W
     const int len = file != NULL ? (int)(file - entry) : (int)strlen(entry);
     const char *dir = getenv("CREDENTIALS_DIRECTORY");
     char value[SECRET_BYTES];
-    char name[128];
+    char name[SECRET_NAME_BYTES];
     struct list one;
     const char *at[LIST_MAX];
 
@@ -101,7 +107,7 @@ const char *config_secret(struct loader *l, const char *entry, char why[CONFIG_W
             return NULL;
         }
     } else {
-        char path[4096];
+        char path[SECRET_PATH_BYTES];
         if (dir == NULL || snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path ||
             access(path, F_OK) != 0) {
             (void)snprintf(why, CONFIG_WHY_BYTES,
@@ -124,9 +130,9 @@ const char *config_secret(struct loader *l, const char *entry, char why[CONFIG_W
 static void hold_back(struct list *to, enum layer_kind layer, uint32_t ix, struct config_agent *a,
                       const char *why)
 {
-    char key[64];
+    char key[CONFIG_KEY_BYTES];
     char origin[ORIGIN_MAX];
-    char text[CONFIG_WHY_BYTES + 64];
+    char text[CONFIG_WHY_BYTES + CONFIG_KEY_BYTES];
 
     (void)snprintf(key, sizeof key, "agents.%u.secrets", ix);
     layer_origin(to->l, layer, key, origin);
@@ -174,7 +180,7 @@ static void bind_user(struct list *to, enum layer_kind layer, uint32_t ix, const
 {
     const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(tree, "user"));
     const struct passwd *who = name == NULL ? NULL : getpwnam(name);
-    char ids[48];
+    char ids[IDS_BYTES];
 
     if (name == NULL) {
         return;
@@ -222,7 +228,7 @@ static void bind_limits(struct list *to, const cJSON *tree)
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const cJSON *v = cJSON_GetObjectItemCaseSensitive(limits, names[i][0]);
-        char number[32];
+        char number[CONFIG_NUMBER_BYTES];
         if (cJSON_IsNumber(v) && v->valuedouble >= 1) {
             (void)snprintf(number, sizeof number, "%.0f", v->valuedouble);
             put(to, names[i][1], number);
@@ -272,8 +278,8 @@ void config_apart_check(struct loader *l)
 
     for (uint32_t i = 0; l->request->can_set_apart != NULL && i < n; i++) {
         char why[CONFIG_WHY_BYTES];
-        char member[64];
-        char text[CONFIG_WHY_BYTES + 128];
+        char member[CONFIG_KEY_BYTES];
+        char text[CONFIG_WHY_BYTES + CONFIG_WHY_BYTES];
         if (l->request->can_set_apart(c->agents[i].apart, c->state_dir, why)) {
             continue;
         }

@@ -9,7 +9,7 @@
 #include "protocol/wire/doc.h"
 #include "supervisor/config/loader.h"
 
-enum { NOTES_MAX = 256 * 1024, LINE_MAX_BYTES = 1024 };
+enum { LINE_MAX_BYTES = 1024, STATE_PATH_BYTES = 8192 };
 
 static void note(struct loader *l, const char *origin, const char *between, const char *text)
 {
@@ -50,6 +50,15 @@ enum bt_code config_no_memory(struct loader *l)
     return err_set(l->err, BT_NOMEM, "out of memory for the configuration");
 }
 
+uint32_t config_number(const cJSON *tree, const char *member, uint32_t fallback)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(tree, member);
+
+    return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble <= (double)UINT32_MAX
+               ? (uint32_t)v->valuedouble
+               : fallback;
+}
+
 const char *config_store_text(struct config_store *h, const char *text)
 {
     return arena_str(&h->arena, str_from(text)).ptr;
@@ -73,7 +82,7 @@ static enum bt_code find_state(struct loader *l, const char **ret_origin)
     struct buf path;
     enum bt_code code;
 
-    buf_init(&path, 8192);
+    buf_init(&path, STATE_PATH_BYTES);
     code = state_dir_find(flag, &path, l->err);
     if (code == BT_OK) {
         l->store->c.state_dir = config_store_text(l->store, buf_cstr(&path));

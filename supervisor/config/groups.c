@@ -11,15 +11,6 @@ static void problem(struct loader *l, enum layer_kind layer, const char *key, co
     config_problem(l, origin, "%s: %s", key, text);
 }
 
-static uint32_t number(const cJSON *tree, const char *member, uint32_t fallback)
-{
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(tree, member);
-
-    return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble <= (double)UINT32_MAX
-               ? (uint32_t)v->valuedouble
-               : fallback;
-}
-
 static const char *text(const cJSON *tree, const char *member)
 {
     return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(tree, member));
@@ -35,8 +26,8 @@ static void bind(struct loader *l, const cJSON *tree, struct config_group *g)
         .name = name != NULL ? name : "",
         .strategy = (enum group_strategy)setting_choice(setting_strategy_names,
                                                         text(tree, "strategy"), GROUP_ONE_FOR_ONE),
-        .intensity = number(tree, "intensity", restart->intensity),
-        .period_ms = number(tree, "periodMs", (uint32_t)restart->period_ms),
+        .intensity = config_number(tree, "intensity", restart->intensity),
+        .period_ms = config_number(tree, "periodMs", (uint32_t)restart->period_ms),
         .fatal = escalate != NULL && strcmp(escalate, "daemon") == 0};
 }
 
@@ -54,7 +45,7 @@ static void check_agents(struct loader *l)
 {
     const struct config *c = &l->store->c;
     enum layer_kind layer;
-    char key[64];
+    char key[CONFIG_KEY_BYTES];
 
     (void)layers_find(l, "agents", &layer);
     for (uint32_t i = 0; i < c->n_agents; i++) {
@@ -89,7 +80,7 @@ enum bt_code config_groups_bind(struct loader *l)
     c->groups = groups;
     cJSON_ArrayForEach(v, list)
     {
-        char key[64];
+        char key[CONFIG_KEY_BYTES];
 
         if (c->n_groups == n) {
             break;

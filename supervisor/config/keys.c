@@ -6,7 +6,7 @@
 static void problem(struct loader *l, enum layer_kind layer, const char *list, uint32_t ix,
                     const char *member, const char *text)
 {
-    char key[64];
+    char key[CONFIG_KEY_BYTES];
     char origin[ORIGIN_MAX];
 
     (void)snprintf(key, sizeof key, "%s.%u.%s", list, ix, member);
@@ -19,15 +19,6 @@ static const char *text(const cJSON *tree, const char *member)
     const char *v = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(tree, member));
 
     return v != NULL ? v : "";
-}
-
-static uint32_t number(const cJSON *tree, const char *member, uint32_t fallback)
-{
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(tree, member);
-
-    return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble <= (double)UINT32_MAX
-               ? (uint32_t)v->valuedouble
-               : fallback;
 }
 
 enum bt_code config_keys_bind(struct loader *l)
@@ -45,12 +36,13 @@ enum bt_code config_keys_bind(struct loader *l)
     for (uint32_t i = 0; i < n; v = v->next, i++) {
         const cJSON *rate = cJSON_GetObjectItemCaseSensitive(v, "rate");
         keys[i] = (struct config_key){.key = text(v, "key"),
-                                      .max = number(v, "max", 1),
-                                      .n = number(rate, "n", 0),
-                                      .per_ms = number(rate, "perMs", 0)};
+                                      .max = config_number(v, "max", 1),
+                                      .n = config_number(rate, "n", 0),
+                                      .per_ms = config_number(rate, "perMs", 0)};
         for (uint32_t k = 0; k < i; k++) {
             if (strcmp(keys[k].key, keys[i].key) == 0) {
                 problem(l, layer, "keys", i, "key", "stands here twice");
+                break;
             }
         }
     }
@@ -73,11 +65,12 @@ enum bt_code config_rates_bind(struct loader *l)
     }
     for (uint32_t i = 0; i < n; v = v->next, i++) {
         rates[i] = (struct config_rate){.agent_id = text(v, "agentId"),
-                                        .n = number(v, "n", 0),
-                                        .per_ms = number(v, "perMs", 0)};
+                                        .n = config_number(v, "n", 0),
+                                        .per_ms = config_number(v, "perMs", 0)};
         for (uint32_t k = 0; k < i; k++) {
             if (strcmp(rates[k].agent_id, rates[i].agent_id) == 0) {
                 problem(l, layer, "rates", i, "agentId", "stands here twice");
+                break;
             }
         }
     }

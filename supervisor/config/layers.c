@@ -15,12 +15,12 @@
 #include "supervisor/config/loader.h"
 
 static const char *const SYSTEM_FILE = "/etc/baton/baton.yaml";
-enum { PROBLEMS_MAX = 64, PATH_BYTES = 4096 };
+enum { PROBLEMS_MAX = 64, PATH_BYTES = 4096, PART_BYTES = 8192 };
 
 static enum bt_code read_fd(int fd, struct buf *out)
 {
     for (;;) {
-        uint8_t part[8192];
+        uint8_t part[PART_BYTES];
         ssize_t n = read(fd, part, sizeof part);
         if (n < 0 && errno == EINTR) {
             continue;

@@ -108,7 +108,14 @@ const char *config_store_text(struct config_store *h, const char *text);
 /* A value as compact JSON in the arena, or NULL. */
 const char *config_store_json(struct config_store *h, const cJSON *v);
 
-enum { CONFIG_WHY_BYTES = 256 };
+enum {
+    CONFIG_WHY_BYTES = 256,
+    CONFIG_KEY_BYTES = 96,    /* "agents.1023.instances" */
+    CONFIG_NUMBER_BYTES = 32, /* a number in digits */
+};
+
+/* A member that is a number of 32 bits; the fallback for all else. */
+uint32_t config_number(const cJSON *tree, const char *member, uint32_t fallback);
 
 /* apart.c: secrets, user, paths, network, seccomp and limits of an entry of `agents`. */
 BT_MUST_CHECK enum bt_code config_apart_bind(struct loader *l, enum layer_kind layer, uint32_t ix,

@@ -9,7 +9,7 @@
 static void problem(struct loader *l, enum layer_kind layer, uint32_t ix, const char *member,
                     const char *text)
 {
-    char key[64];
+    char key[CONFIG_KEY_BYTES];
     char origin[ORIGIN_MAX];
 
     (void)snprintf(key, sizeof key, "schedules.%u.%s", ix, member);
@@ -102,6 +102,7 @@ enum bt_code config_schedules_bind(struct loader *l)
         for (uint32_t k = 0; code == BT_OK && k < i; k++) {
             if (strcmp(schedules[k].name, schedules[i].name) == 0) {
                 problem(l, layer, i, "name", "stands here twice");
+                break;
             }
         }
     }

@@ -8,6 +8,7 @@ static const char *const agent_members[] = {
     "agentId",  "command", "instances", "capacity", "restart", "env",
     "settings", "graceMs", "startMs",   "group",    "cwd",     "secrets",
     "user",     "paths",   "network",   "seccomp",  "limits"};
+enum { SHOWN_BYTES = 128, NAME_SHOWN = 120 }; /* of NAME=***, and of the name */
 enum { AGENT_MEMBERS = sizeof agent_members / sizeof agent_members[0] };
 
 static enum bt_code add(struct loader *l, const char *key, const char *value, const char *origin)
@@ -38,7 +39,7 @@ static enum bt_code add_setting(struct loader *l, const struct setting *s)
     char origin[ORIGIN_MAX];
     enum layer_kind layer;
     const cJSON *v = layers_find(l, s->key, &layer);
-    char number[32];
+    char number[CONFIG_NUMBER_BYTES];
 
     setting_origin(l, s->key, origin);
     if (v != NULL) {
@@ -61,10 +62,10 @@ static const char *hidden_env(struct loader *l, const struct config_agent *a)
     bool ok = list != NULL;
 
     for (const char *const *env = a->env; ok && *env != NULL; env++) {
-        char shown[128];
+        char shown[SHOWN_BYTES];
         size_t n = strcspn(*env, "=");
         cJSON *item;
-        (void)snprintf(shown, sizeof shown, "%.*s%s", (int)(n < 120 ? n : 120), *env,
+        (void)snprintf(shown, sizeof shown, "%.*s%s", (int)(n < NAME_SHOWN ? n : NAME_SHOWN), *env,
                        (*env)[n] == '=' ? "=***" : "");
         item = cJSON_CreateString(shown);
         ok = item != NULL && cJSON_AddItemToArray(list, item);
@@ -81,7 +82,7 @@ static const char *hidden_env(struct loader *l, const struct config_agent *a)
 
 static const char *agent_default(struct loader *l, const char *member, const struct config_agent *a)
 {
-    char number[32];
+    char number[CONFIG_NUMBER_BYTES];
 
     if (strcmp(member, "restart") == 0) {
         return quoted(l->store, setting_restart_names[a->restart]);
@@ -111,7 +112,7 @@ static enum bt_code add_agent(struct loader *l, enum layer_kind layer, const cJS
         const char *member = agent_members[i];
         const cJSON *v = cJSON_GetObjectItemCaseSensitive(agent_entry, member);
         char origin[ORIGIN_MAX] = "default";
-        char key[64];
+        char key[CONFIG_KEY_BYTES];
         const char *value;
         (void)snprintf(key, sizeof key, "agents.%u.%s", ix, member);
         if (v != NULL) {

@@ -4,30 +4,25 @@
 
 #include "supervisor/config/loader.h"
 
-enum { EXPANDED_MAX = 2 * 1024 * 1024 };
+enum { EXPANDED_MAX = 2 * 1024 * 1024, PROGRAM_BYTES = 4096 };
 
 #define TOO_LONG "has more than 2 MiB when its variables are replaced"
 
 static const char BIN[] = "${BATON_BIN}";
 static const char FILE_DIR[] = "${CONFIG_DIR}";
 
-/* Cuts the last part of a path; "." when it has only one. */
+/* Cuts the last part of an absolute path. */
 static void cut_name(char *path)
 {
     char *slash = strrchr(path, '/');
 
-    if (slash == NULL) {
-        path[0] = '.';
-        path[1] = '\0';
-    } else {
-        slash[slash == path] = '\0';
-    }
+    slash[slash == path] = '\0';
 }
 
 /* The directory of the running program; "." when the system does not report it. */
 const char *config_bin_dir(struct loader *l)
 {
-    char path[4096];
+    char path[PROGRAM_BYTES];
     ssize_t n;
 
     if (l->request->bin_dir != NULL) {

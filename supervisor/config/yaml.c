@@ -12,6 +12,8 @@
 #include "supervisor/config/yaml_marks.h"
 #include "supervisor/config/yaml_text.h"
 
+enum { MESSAGE_BYTES = 320 };
+
 /* A collection that is still open. */
 struct frame {
     cJSON *container;
@@ -37,7 +39,7 @@ static enum bt_code fail(struct reader *r, struct yaml_place at, enum bt_code co
 static enum bt_code fail(struct reader *r, struct yaml_place at, enum bt_code code, const char *fmt,
                          ...)
 {
-    char text[320];
+    char text[MESSAGE_BYTES];
     va_list args;
 
     va_start(args, fmt);

@@ -9,6 +9,8 @@
 #include "supervisor/config/yaml.h"
 #include "supervisor/config/yaml_write.h"
 
+enum { POINTER_BYTES = 80 };
+
 /* Where the item goes, and how it is written there. */
 struct spot {
     size_t at;     /* a byte of the text: the beginning of a line, or its end */
@@ -196,7 +198,7 @@ enum bt_code yaml_append(struct str text, const char *name, const char *list,
     const cJSON *old;
     struct spot spot;
     cJSON *tree = NULL;
-    char pointer[80];
+    char pointer[POINTER_BYTES];
     enum bt_code code = yaml_read(text, name, &tree, &marks, err);
 
     if (code != BT_OK) {

@@ -54,7 +54,7 @@ static int by_item(const void *a, const void *b)
     const struct mark *x = a;
     const struct mark *y = b;
 
-    return (uintptr_t)x->item < (uintptr_t)y->item ? -1 : (uintptr_t)x->item > (uintptr_t)y->item;
+    return ((uintptr_t)x->item > (uintptr_t)y->item) - ((uintptr_t)x->item < (uintptr_t)y->item);
 }
 
 void yaml_marks_seal(struct yaml_marks *m, cJSON *tree)

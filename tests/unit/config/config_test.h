@@ -33,7 +33,8 @@ static inline void forget_environment(void)
     for (char **at = environ; *at != NULL;) {
         char name[80];
         size_t n = strcspn(*at, "=");
-        if (strncmp(*at, "BATON_", 6) == 0 && n < sizeof name) {
+        if (strncmp(*at, "BATON_", 6) == 0 && n < sizeof name &&
+            strncmp(*at, "BATON_WRITE=", 12) != 0) { /* of the tests */
             memcpy(name, *at, n);
             name[n] = '\0';
             assert_int_equal(unsetenv(name), 0);
