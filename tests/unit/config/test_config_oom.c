@@ -64,23 +64,31 @@ static void every_failing_allocation_is_reported(void **state)
 
     write_text(h->system, "planner: agent\n");
     write_text(recipe, "name: r\nsteps: [{agentId: a, task: Look at what is there}]\n");
-    write_text(h->user,
-               "policy: {maxRetries: 1}\n"
-               "listen: {control: 'tcp://127.0.0.1:auto', lanes: '7200-7210'}\n"
-               "gateway: {listen: '127.0.0.1:7180'}\n"
-               "keys: [{key: k, max: 2, rate: {n: 1, perMs: 10}}]\n"
-               "groups: [{name: g, strategy: one_for_all}]\n"
-               "agents:\n"
-               "  - {agentId: a, command: ['${BATON_BIN}/x'], env: ['A=1'], settings: {n: [1]},"
-               " group: g, user: root, network: none, limits: {processes: 7}}\n"
-               "schedules:\n"
-               "  - {name: s, cron: '0 9 * * *', recipe: '${CONFIG_DIR}/r.yaml'}\n"
-               "  - {name: t, everyMs: 60000, plan: {steps: []}}\n"
-               "llm:\n  providers:\n    - {api: openai, model: m, baseUrl: "
-               "'http://127.0.0.1:1/v1', keyEnv: NO_SUCH_KEY}\n");
+    write_text(
+        h->user,
+        "policy: {maxRetries: 1}\n"
+        "listen: {control: 'tcp://127.0.0.1:auto', lanes: '7200-7210'}\n"
+        "gateway: {listen: '127.0.0.1:7180', tls: '${CONFIG_DIR}/t', hooks: /h}\n"
+        "rates: [{agentId: a, n: 1, perMs: 5}]\nprices: [{agentId: a, input: 1, output: 2}]\n"
+        "allowUids: [1]\nallowEndpoints: ['tcp://10.0.0.5:*']\nretention: {maxBytes: 7}\n"
+        "keys: [{key: k, max: 2, rate: {n: 1, perMs: 10}}]\n"
+        "groups: [{name: g, strategy: one_for_all}]\n"
+        "agents:\n"
+        "  - {agentId: a, command: ['${BATON_BIN}/x'], env: ['A=1'], settings: {n: [1]},"
+        " group: g, user: root, network: none, limits: {processes: 7}, cwd: '${CONFIG_DIR}',"
+        " secrets: [HOME, NO_SUCH_SECRET], paths: {read: ['${CONFIG_DIR}/r']}}\n"
+        "schedules:\n"
+        "  - {name: s, cron: '0 9 * * *', recipe: '${CONFIG_DIR}/r.yaml'}\n"
+        "  - {name: t, everyMs: 60000, plan: {steps: []}}\n"
+        "llm:\n  providers:\n    - {api: openai, model: m, baseUrl: "
+        "'http://127.0.0.1:1/v1', keyEnv: NO_SUCH_KEY}\n");
     h->request.flags = &flag;
     h->request.n_flags = 1;
-    for (i = 0; i < 20000; i += i < 200 ? 1 : 7) {
+    countdown = 1000000;
+    assert_int_equal(config_load(&h->request, &h->config, NULL, &h->err), BT_OK);
+    const long all = 1000000 - countdown;
+    /* Each one, but of the many of the schema in the middle every seventh. */
+    for (i = 0; i < 20000; i += i < 200 || i > all - 1200 ? 1 : 7) {
         enum bt_code code;
         bool ended;
         forget_config(h);
@@ -95,6 +103,9 @@ static void every_failing_allocation_is_reported(void **state)
             }
             assert_int_equal(h->config->n_agents, 2);
             assert_int_equal(h->config->n_schedules, 2);
+            assert_int_equal(h->config->n_rates, 1);
+            assert_int_equal(h->config->n_prices, 1);
+            assert_int_equal(h->config->n_allow_uids, 1);
             break;
         }
         if (code != BT_NOMEM) {
