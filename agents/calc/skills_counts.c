@@ -279,6 +279,8 @@ static void reply_busiest(struct bt_step *step, const struct table *t, int label
     buf_init(&name, LIMIT_RESULT_BYTES);
     if (label != TABLE_NONE) {
         table_put_text(table_cell(t, (int)best, label), &name);
+    } else {
+        buf_printf(&name, "%zu", best + 1); /* as in shares: the number of the row */
     }
     if (name.bad != BT_OK) {
         input_lost();

@@ -144,6 +144,9 @@ static void the_busiest_day_is_reported_in_words(void **state)
     steps_expect(run("busiest", "{\"parameters\":{\"counts\":[{\"a\":\"x\"}]}}"),
                  "no column of numbers");
     steps_expect(run("busiest", "{\"parameters\":{\"counts\":[]}}"), "no column of numbers");
+    /* A row without a name is called by its number. */
+    steps_expect(run("busiest", "{\"parameters\":{\"counts\":[1,3]}}"),
+                 "The busiest row is **2** with 3 of 4");
 }
 
 static void rows_are_counted_by_a_column_or_a_pattern(void **state)
