@@ -1,11 +1,13 @@
 /*
- * The allocations of a program in the hands of its test: the n-th fails, what is still there is
- * counted, and no block that is given back may have a secret in it. For one source of a program
- * that is linked with
+ * The allocations of a program in the hands of its test: one fails, or all from it on; what is
+ * still there is counted, and no block that is given back may have a secret in it. For one source
+ * of a program that is linked with
  *
  *     target_link_options(NAME PRIVATE ${BT_MEMORY})
  *
- * What libraries allocate for themselves is theirs. One thread.
+ * Either memory_left is set, and -1 again; or memory_begin and memory_end stand around what is
+ * tested. What libraries allocate for themselves is theirs; cJSON's allocations are those of the
+ * program when it has hooks that call malloc and free there. One thread.
  */
 #ifndef SUPPORT_MEMORY_H
 #define SUPPORT_MEMORY_H
@@ -24,6 +26,8 @@ void *__wrap_malloc(size_t n);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *at, size_t n);
 void __wrap_free(void *at);
+char *__wrap_strdup(const char *text);
+char *__wrap_strndup(const char *text, size_t n);
 
 enum { MEMORY_BLOCKS = 4096 };
 
@@ -32,11 +36,19 @@ struct memory_block {
     size_t n;
 };
 
+/* So many allocations succeed, then one fails, and this is -1: all do. */
+static long memory_left = -1;
+/* All others fail, too, and memory_left stays 0. */
+static bool memory_for_good;
+static bool memory_failed; /* one has, since a test set this to false */
+static long memory_pieces; /* allocated, and not given back */
+
 /* The allocation that fails, counted from memory_begin; 0 = none. */
 static long memory_fails;
 static long memory_made;
 static bool memory_watched;
 static struct memory_block memory_blocks[MEMORY_BLOCKS];
+static int memory_top; /* the first that was never in use */
 /* Bytes that no block may have when it is given back; NULL = none. */
 static const void *memory_secret;
 static size_t memory_secret_n;
@@ -44,9 +56,11 @@ static unsigned memory_told; /* blocks that had it */
 
 static inline void *memory_note(void *at, size_t n)
 {
+    memory_pieces += at != NULL;
     for (int i = 0; at != NULL && memory_watched && i < MEMORY_BLOCKS; i++) {
         if (memory_blocks[i].at == NULL) {
             memory_blocks[i] = (struct memory_block){at, n};
+            memory_top = i < memory_top ? memory_top : i + 1;
             break;
         }
     }
@@ -55,7 +69,8 @@ static inline void *memory_note(void *at, size_t n)
 
 static inline void memory_forget(void *at)
 {
-    for (int i = 0; at != NULL && i < MEMORY_BLOCKS; i++) {
+    memory_pieces -= at != NULL;
+    for (int i = 0; at != NULL && i < memory_top; i++) {
         if (memory_blocks[i].at == at) {
             if (memory_secret != NULL &&
                 memmem(at, memory_blocks[i].n, memory_secret, memory_secret_n) != NULL) {
@@ -68,7 +83,12 @@ static inline void memory_forget(void *at)
 
 static inline bool memory_is_out(void)
 {
-    return memory_watched && ++memory_made == memory_fails;
+    const bool out = memory_left == 0;
+
+    memory_made += memory_watched;
+    memory_left -= memory_left > 0 || (out && !memory_for_good);
+    memory_failed = memory_failed || out;
+    return out;
 }
 
 void *__wrap_malloc(size_t n)
@@ -89,7 +109,7 @@ void *__wrap_realloc(void *at, size_t n)
     if (memory_is_out()) {
         return NULL;
     }
-    for (int i = 0; at != NULL && i < MEMORY_BLOCKS; i++) {
+    for (int i = 0; at != NULL && i < memory_top; i++) {
         if (memory_blocks[i].at == at) {
             const size_t was = memory_blocks[i].n;
             ret = memory_note(__real_malloc(n), n);
@@ -99,6 +119,7 @@ void *__wrap_realloc(void *at, size_t n)
             return ret;
         }
     }
+    memory_pieces -= at != NULL;
     ret = __real_realloc(at, n);
     return memory_note(ret, n);
 }
@@ -109,10 +130,29 @@ void __wrap_free(void *at)
     __real_free(at);
 }
 
+char *__wrap_strndup(const char *text, size_t n)
+{
+    const size_t len = strnlen(text, n);
+    char *at = __wrap_malloc(len + 1);
+
+    if (at != NULL) {
+        memcpy(at, text, len);
+        at[len] = 0;
+    }
+    return at;
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return __wrap_strndup(text, strlen(text));
+}
+
 /* From now on; the n-th allocation fails, 0 = none. */
 static inline void memory_begin(long fails)
 {
     memset(memory_blocks, 0, sizeof memory_blocks);
+    memory_top = 0;
+    memory_left = fails - 1;
     memory_fails = fails;
     memory_made = 0;
     memory_told = 0;
@@ -124,7 +164,8 @@ static inline void memory_begin(long fails)
 static inline bool memory_end(void)
 {
     memory_watched = false;
-    for (int i = 0; i < MEMORY_BLOCKS; i++) {
+    memory_left = -1;
+    for (int i = 0; i < memory_top; i++) {
         if (memory_blocks[i].at != NULL) {
             fail_msg("%zu bytes are left, of allocations without number %ld", memory_blocks[i].n,
                      memory_fails);

@@ -7,43 +7,9 @@
 
 #include <cjson/cJSON.h>
 
+#include "tests/support/memory.h"
+
 enum { ATTEMPTS = 3000 };
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *at, size_t n);
-char *__real_strdup(const char *text);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *at, size_t n);
-char *__wrap_strdup(const char *text);
-
-static long successes_left = -1; /* -1 = no failure; afterwards they succeed again */
-
-static bool fails(void)
-{
-    return successes_left >= 0 && successes_left-- == 0;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *at, size_t n)
-{
-    return fails() ? NULL : __real_realloc(at, n);
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return fails() ? NULL : __real_strdup(text);
-}
 
 static int make(void **state)
 {
@@ -66,10 +32,10 @@ static bool run_once(bt_skill_run run, const char *parameters, long i, char *who
     buf_printf(&out, "{\"parameters\":%s}", parameters);
     s = steps_make("x", buf_cstr(&out));
     buf_clear(&out);
-    successes_left = i;
+    memory_left = i;
     run(s, tree_files);
-    all = successes_left >= 0 || i < 0;
-    successes_left = -1;
+    all = memory_left >= 0 || i < 0;
+    memory_left = -1;
     reply_finish(&s->reply, false, false);
     assert_int_equal(step_reply_json(s, &out, NULL), BT_OK);
     if (i < 0) {
@@ -135,7 +101,7 @@ int main(void)
         cmocka_unit_test(rows_are_whole_or_may_be_tried_again),
         cmocka_unit_test(what_is_made_is_whole_or_may_be_tried_again),
     };
-    cJSON_Hooks hooks = {.malloc_fn = __wrap_malloc, .free_fn = free};
+    cJSON_Hooks hooks = {.malloc_fn = malloc, .free_fn = free};
 
     cJSON_InitHooks(&hooks);
     return cmocka_run_group_tests(tests, make, tree_remove);

@@ -65,11 +65,11 @@ static int begin(void **state)
     (void)snprintf(settings, sizeof settings, "{\"database\":\"%s/graph.db\"}", dir);
     for (long n = 0;; n++) { /* without memory there is no agent */
         enum bt_code code;
-        no_memory_seen = false;
-        no_memory_after = n;
+        memory_failed = false;
+        memory_left = n;
         code = graph_new(settings, &graph, &err);
-        no_memory_after = -1;
-        if (code == BT_OK && !no_memory_seen) {
+        memory_left = -1;
+        if (code == BT_OK && !memory_failed) {
             return 0;
         }
         if (code == BT_OK) {

@@ -9,50 +9,7 @@
 #include "agents/mcp/settings.h"
 #include "agents/mcp/skills.h"
 #include "agents/report/report.h"
-#include "tests/support/cmocka.h"
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *at, size_t n);
-char *__real_strdup(const char *text);
-char *__real_strndup(const char *text, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *at, size_t n);
-char *__wrap_strdup(const char *text);
-char *__wrap_strndup(const char *text, size_t n);
-
-static long successes_left = -1; /* -1 = no failure; afterwards they succeed again */
-
-static bool fails(void)
-{
-    return successes_left >= 0 && successes_left-- == 0;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *at, size_t n)
-{
-    return fails() ? NULL : __real_realloc(at, n);
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return fails() ? NULL : __real_strdup(text);
-}
-
-char *__wrap_strndup(const char *text, size_t n)
-{
-    return fails() ? NULL : __real_strndup(text, n);
-}
+#include "tests/support/memory.h"
 
 static char seen[4096]; /* of what was read */
 
@@ -68,14 +25,14 @@ static void sweep(enum bt_code (*read)(struct bt_error *err))
     for (;; failures++) {
         struct bt_error err = {.msg = ""};
         enum bt_code code;
-        successes_left = failures;
+        memory_left = failures;
         code = read(&err);
-        if (successes_left >= 0) {
-            successes_left = -1;
+        if (memory_left >= 0) {
+            memory_left = -1;
             assert_int_equal(code, BT_OK);
             break;
         }
-        successes_left = -1;
+        memory_left = -1;
         if (code != BT_NOMEM && (code != BT_OK || strcmp(seen, whole) != 0)) {
             fail_msg("allocation %ld: %s, %s", failures, bt_code_name(code), err.msg);
         }
@@ -168,9 +125,9 @@ static enum bt_code make_skill(struct bt_error *err)
     enum bt_code code;
 
     if (kept_n == 0) { /* the tool itself, with memory enough */
-        const long left = successes_left;
+        const long left = memory_left;
         struct buf bytes;
-        successes_left = -1;
+        memory_left = -1;
         buf_init(&bytes, 4096);
         assert_int_equal(
             json_to_doc(
@@ -181,7 +138,7 @@ static enum bt_code make_skill(struct bt_error *err)
         memcpy(kept, bytes.at, bytes.len);
         kept_n = bytes.len;
         buf_done(&bytes);
-        successes_left = left;
+        memory_left = left;
     }
     code = mcp_skill_make(&settings, &arena, (struct doc){kept, kept_n}, &skill, &tool, err);
     if (code == BT_OK) {

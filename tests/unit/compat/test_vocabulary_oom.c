@@ -3,37 +3,8 @@
 #include <stdlib.h>
 
 #include "protocol/compat/compat_internal.h"
-#include "tests/support/cmocka.h"
+#include "tests/support/memory.h"
 #include "tests/unit/compat/streams.h"
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *at, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *at, size_t n);
-
-static long successes_left = -1; /* -1 = no failure */
-
-static bool fails(void)
-{
-    return successes_left >= 0 && successes_left-- == 0;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *at, size_t n)
-{
-    return fails() ? NULL : __real_realloc(at, n);
-}
 
 static const char answer[] =
     "{\"planId\":\"P\",\"document\":{\"steps\":[{\"stepId\":\"a\",\"skill\":\"add\"}]}}";
@@ -81,10 +52,10 @@ static void each_allocation_may_fail(void **state)
         for (size_t s = 0; s < n; s++) {
             long i = 0;
             for (;; i++) {
-                successes_left = i;
+                memory_left = i;
                 const bool well = translate_stream(*name, &streams[s]);
-                const bool hit = successes_left < 0;
-                successes_left = -1;
+                const bool hit = memory_left < 0;
+                memory_left = -1;
                 if (well != !hit) {
                     fail_msg("%s as %s: allocation %ld fails, and nobody says so", streams[s].name,
                              *name, i);

@@ -1,57 +1,10 @@
-/* Fails the i-th allocation, for every i: BT_NOMEM, no leak (ASan checks), no partial result. */
+/* Fails the i-th allocation and all later ones, for every i: BT_NOMEM, no leak (ASan checks), no
+ * partial result. */
+#include "tests/support/memory.h"
 #include "tests/unit/config/config_test.h"
 
 /* Calls of malloc in this program go through these (linker option --wrap), cJSON's through its
  * hooks; libyaml's do not. */
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *at, size_t n);
-char *__real_strdup(const char *text);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *at, size_t n);
-char *__wrap_strdup(const char *text);
-
-static long countdown = -1; /* -1 = never */
-static bool one_failed;
-
-static bool fails(void)
-{
-    if (countdown < 0) {
-        return false;
-    }
-    if (countdown > 0) {
-        countdown--;
-        return false;
-    }
-    one_failed = true;
-    return true;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *at, size_t n)
-{
-    return fails() ? NULL : __real_realloc(at, n);
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return fails() ? NULL : __real_strdup(text);
-}
-
-static void *hooked_malloc(size_t n)
-{
-    return __wrap_malloc(n);
-}
 
 static void every_failing_allocation_is_reported(void **state)
 {
@@ -84,19 +37,19 @@ static void every_failing_allocation_is_reported(void **state)
         "'http://127.0.0.1:1/v1', keyEnv: NO_SUCH_KEY}\n");
     h->request.flags = &flag;
     h->request.n_flags = 1;
-    countdown = 1000000;
+    memory_left = 1000000;
     assert_int_equal(config_load(&h->request, &h->config, NULL, &h->err), BT_OK);
-    const long all = 1000000 - countdown;
+    const long all = 1000000 - memory_left;
     /* Each one, but of the many of the schema in the middle every seventh. */
     for (i = 0; i < 20000; i += i < 200 || i > all - 1200 ? 1 : 7) {
         enum bt_code code;
         bool ended;
         forget_config(h);
-        countdown = i;
-        one_failed = false;
+        memory_left = i;
+        memory_failed = false;
         code = config_load(&h->request, &h->config, NULL, &h->err);
-        ended = !one_failed; /* also when there were exactly i */
-        countdown = -1;
+        ended = !memory_failed; /* also when there were exactly i */
+        memory_left = -1;
         if (ended) {
             if (code != BT_OK) {
                 fail_msg("%s", h->err.msg);
@@ -120,8 +73,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(
         every_failing_allocation_is_reported, home_open, home_close)};
-    cJSON_Hooks hooks = {hooked_malloc, free};
+    cJSON_Hooks hooks = {malloc, free};
 
+    memory_for_good = true;
     cJSON_InitHooks(&hooks);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,67 +12,7 @@
 #include "supervisor/plan/lint.h"
 #include "supervisor/plan/pack.h"
 #include "supervisor/plan/recipe.h"
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *at, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *at, size_t n);
-
-void __real_free(void *at);
-void __wrap_free(void *at);
-
-static long countdown = -1; /* -1 = never */
-static long pieces;         /* that are allocated now: none stays */
-
-static bool fails(void)
-{
-    if (countdown < 0) {
-        return false;
-    }
-    return countdown == 0 || countdown-- == 0;
-}
-
-static void *counted(void *at)
-{
-    pieces += at != NULL;
-    return at;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : counted(__real_malloc(n));
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : counted(__real_calloc(n, size));
-}
-
-void *__wrap_realloc(void *at, size_t n)
-{
-    if (fails()) {
-        return NULL;
-    }
-    return at == NULL ? counted(__real_realloc(at, n)) : __real_realloc(at, n);
-}
-
-void __wrap_free(void *at)
-{
-    pieces -= at != NULL;
-    __real_free(at);
-}
-
-static void *hooked_malloc(size_t n)
-{
-    return __wrap_malloc(n);
-}
-
-static void hooked_free(void *at)
-{
-    __wrap_free(at);
-}
+#include "tests/support/memory.h"
 
 /* The call that is tested; its document was made before memory ran out. */
 struct trial {
@@ -148,17 +88,18 @@ static void sweep_doc(struct bench *b, trial_fn fn, struct doc d, struct doc v,
 {
     long i = 0;
     for (;; i++) {
-        const long before = pieces;
+        const long before = memory_pieces;
         struct trial t = {.b = b, .doc = d, .values = v, .run = b->run};
         buf_init(&t.out, LIMIT_STEP_BYTES);
-        countdown = i;
+        memory_left = i;
         const enum bt_code code = fn(&t);
-        const bool ran_out = countdown == 0;
-        countdown = -1;
+        const bool ran_out = memory_left == 0;
+        memory_left = -1;
         buf_done(&t.out);
         arena_done(&t.arena);
-        if (pieces != before) {
-            fail_msg("allocation %ld: %ld pieces stay: %s", i, pieces - before, json_of(b, d));
+        if (memory_pieces != before) {
+            fail_msg("allocation %ld: %ld pieces stay: %s", i, memory_pieces - before,
+                     json_of(b, d));
         }
         if (!ran_out) {
             assert_int_equal(code, expected);
@@ -368,7 +309,7 @@ static void each_document_of_the_rules_is_read_as_with_memory_or_not_at_all(void
 
 int main(void)
 {
-    cJSON_Hooks hooks = {hooked_malloc, hooked_free};
+    cJSON_Hooks hooks = {malloc, free};
     const struct CMUnitTest tests[] = {
         RULE(reading_a_plan_survives_every_failing_allocation),
         RULE(planning_survives_every_failing_allocation),
@@ -379,6 +320,7 @@ int main(void)
         RULE(checking_a_recipe_survives_every_failing_allocation),
         RULE(each_document_of_the_rules_is_read_as_with_memory_or_not_at_all),
     };
+    memory_for_good = true;
     cJSON_InitHooks(&hooks);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,45 +10,9 @@
 #include "agents/sdk/regex.h"
 #include "agents/sdk/step.h"
 #include "agents/sdk/table.h"
-#include "tests/support/cmocka.h"
+#include "tests/support/memory.h"
 
 enum { ATTEMPTS = 3000, OUT = 65536 };
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *at, size_t n);
-char *__real_strdup(const char *text);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *at, size_t n);
-char *__wrap_strdup(const char *text);
-
-static long successes_left = -1; /* -1 = no failure; afterwards they succeed again */
-
-static bool fails(void)
-{
-    return successes_left >= 0 && successes_left-- == 0;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *at, size_t n)
-{
-    return fails() ? NULL : __real_realloc(at, n);
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return fails() ? NULL : __real_strdup(text);
-}
 
 /* Once without a failure, then with each. */
 static void sweep(enum bt_code (*make)(struct bt_error *err))
@@ -59,10 +23,10 @@ static void sweep(enum bt_code (*make)(struct bt_error *err))
         struct bt_error err = {.code = BT_OK};
         enum bt_code code;
         bool failed;
-        successes_left = i;
+        memory_left = i;
         code = make(&err);
-        failed = successes_left < 0;
-        successes_left = -1;
+        failed = memory_left < 0;
+        memory_left = -1;
         if (!failed) {
             assert_int_equal(code, BT_OK);
             break;
@@ -82,14 +46,14 @@ static int rows_n, columns_n;
 static enum bt_code read_table(struct bt_error *err)
 {
     struct table t = {0};
-    long left = successes_left;
+    long left = memory_left;
     cJSON *tree;
     enum bt_code code;
 
-    successes_left = -1;
+    memory_left = -1;
     tree = cJSON_Parse(source);
     assert_non_null(tree);
-    successes_left = left;
+    memory_left = left;
     code = table_read(tree, &t, err);
     if (code == BT_OK) {
         code = table_set_types(&t, err);
@@ -101,10 +65,10 @@ static enum bt_code read_table(struct bt_error *err)
             assert_int_equal(cJSON_GetArraySize(t.rows[r]), columns_n);
         }
     }
-    left = successes_left;
+    left = memory_left;
     table_done(&t);
     cJSON_Delete(tree);
-    successes_left = left;
+    memory_left = left;
     return code;
 }
 
@@ -144,9 +108,9 @@ static void a_pattern_without_memory_says_so(void **state)
     struct bt_error err = {.code = BT_OK};
 
     (void)state;
-    successes_left = 0;
+    memory_left = 0;
     assert_int_equal(compile(&err), BT_NOMEM);
-    successes_left = -1;
+    memory_left = -1;
     assert_string_equal(err.msg, "out of memory for a pattern");
 }
 
@@ -154,19 +118,19 @@ static enum bt_code read_input(struct bt_error *err)
 {
     struct bt_step *s = NULL;
     struct table t = {0};
-    long left = successes_left;
+    long left = memory_left;
     enum bt_code code;
 
-    successes_left = -1;
+    memory_left = -1;
     assert_int_equal(step_new_from_json(str_from(source), "s", &s, err), BT_OK);
-    successes_left = left;
+    memory_left = left;
     code = input_table(s, "p", &t, err);
-    left = successes_left;
-    successes_left = -1;
+    left = memory_left;
+    memory_left = -1;
     assert_int_equal(code == BT_OK ? t.rows_n : 0, code == BT_OK ? 1 : 0);
     table_done(&t);
     step_free(s);
-    successes_left = left;
+    memory_left = left;
     return code;
 }
 
@@ -221,13 +185,13 @@ static enum bt_code make_step(struct bt_error *err)
 /* A reply: what the supervisor would see of it. */
 static enum bt_code reply(void (*say)(struct bt_step *s), struct bt_error *err)
 {
-    const long left = successes_left;
+    const long left = memory_left;
     struct bt_step *s = NULL;
     enum bt_code code = BT_OK;
 
-    successes_left = -1;
+    memory_left = -1;
     assert_int_equal(step_new_from_json(str_from(whole), "s", &s, err), BT_OK);
-    successes_left = left;
+    memory_left = left;
     say(s);
     reply_finish(&s->reply, false, false);
     if (s->reply.outcome == REPLY_FAILED) {
@@ -235,12 +199,12 @@ static enum bt_code reply(void (*say)(struct bt_step *s), struct bt_error *err)
         assert_true(s->reply.retryable);
         code = err_set(err, BT_NOMEM, "%s", "failed");
     }
-    if (successes_left < 0) {
+    if (memory_left < 0) {
         step_free(s);
     } else {
-        const long rest = successes_left;
+        const long rest = memory_left;
         step_free(s);
-        successes_left = rest;
+        memory_left = rest;
     }
     return code;
 }
@@ -320,7 +284,7 @@ int main(void)
         cmocka_unit_test(a_step_without_memory_is_none_or_gives_what_it_has),
         cmocka_unit_test(a_reply_without_memory_may_be_tried_again),
     };
-    cJSON_Hooks hooks = {.malloc_fn = __wrap_malloc, .free_fn = free};
+    cJSON_Hooks hooks = {.malloc_fn = malloc, .free_fn = free};
 
     cJSON_InitHooks(&hooks);
     return cmocka_run_group_tests(tests, NULL, NULL);

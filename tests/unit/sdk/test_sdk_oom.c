@@ -4,41 +4,9 @@
 
 #include "agents/sdk/card.h"
 #include "agents/sdk/pool.h"
-#include "tests/support/cmocka.h"
+#include "tests/support/memory.h"
 
 enum { ATTEMPTS = 1000, WORDS = 9000, IDS = 2000 };
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *at, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *at, size_t n);
-
-static long successes_left = -1; /* -1 = no failure; afterwards they succeed again */
-
-static bool fails(void)
-{
-    if (successes_left < 0) {
-        return false;
-    }
-    return successes_left-- == 0;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *at, size_t n)
-{
-    return fails() ? NULL : __real_realloc(at, n);
-}
 
 static void run(struct bt_step *step, void *self)
 {
@@ -106,10 +74,10 @@ static void a_card_without_memory_says_so_or_is_whole(void **state)
             struct bt_error err = {.code = BT_OK};
             enum bt_code code;
             bool failed;
-            successes_left = i;
+            memory_left = i;
             code = make(large, &err);
-            failed = successes_left < 0;
-            successes_left = -1;
+            failed = memory_left < 0;
+            memory_left = -1;
             if (!failed) {
                 assert_int_equal(code, BT_OK);
                 break;
@@ -137,9 +105,9 @@ static void workers_without_memory_say_so(void **state)
     struct pool *p = NULL;
 
     (void)state;
-    successes_left = 0;
+    memory_left = 0;
     assert_int_equal(pool_start(1, run_slot, NULL, &p, &err), BT_NOMEM);
-    successes_left = -1;
+    memory_left = -1;
     assert_int_equal(err.code, BT_NOMEM);
     assert_string_equal(err.msg, "out of memory for the workers");
     assert_null(p);

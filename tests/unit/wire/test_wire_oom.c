@@ -3,39 +3,7 @@
 #include <stdlib.h>
 
 #include "protocol/wire/msg.h"
-#include "tests/support/cmocka.h"
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *at, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *at, size_t n);
-
-static long successes_left = -1; /* -1 = no failure */
-
-static bool fails(void)
-{
-    if (successes_left < 0) {
-        return false;
-    }
-    return successes_left == 0 || successes_left-- == 0;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *at, size_t n)
-{
-    return fails() ? NULL : __real_realloc(at, n);
-}
+#include "tests/support/memory.h"
 
 /* Runs the scenario with the i-th allocation failing until it succeeds; returns the number of
  * failures. */
@@ -44,9 +12,9 @@ static long fail_each(enum bt_code (*scenario)(struct bt_error *err))
     for (long i = 0; i < 1000; i++) {
         struct bt_error err = {.code = BT_OK};
         enum bt_code code;
-        successes_left = i;
+        memory_left = i;
         code = scenario(&err);
-        successes_left = -1;
+        memory_left = -1;
         if (code == BT_OK) {
             return i;
         }
@@ -136,9 +104,10 @@ static void encoding_survives_every_failed_allocation(void **state)
 /* cJSON calls malloc inside its own library, so its hooks get the failing one. */
 static void trees_survive_every_failed_allocation(void **state)
 {
-    cJSON_Hooks hooks = {__wrap_malloc, free};
+    cJSON_Hooks hooks = {malloc, free};
 
     (void)state;
+    memory_for_good = true;
     cJSON_InitHooks(&hooks);
     assert_true(fail_each(tree_and_back) >= 40);
     cJSON_InitHooks(NULL);
