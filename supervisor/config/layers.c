@@ -146,46 +146,65 @@ enum bt_code layers_read_tree(struct loader *l, const char *file, cJSON **ret)
     return code == BT_NOMEM ? config_no_memory(l) : BT_OK;
 }
 
-/* baton.yaml beside the state directory of a project. */
-static bool project_file(const char *state_flag, char *ret, size_t cap)
+/* baton.yaml beside the state directory of a project; "" when there is none. BT_NOMEM. */
+static enum bt_code project_file(const char *state_flag, char *ret, size_t cap)
 {
     static const char dir[] = "/" STATE_PROJECT_DIR;
     struct buf path;
-    bool found = false;
+    enum bt_code code;
 
+    ret[0] = '\0';
     buf_init(&path, PATH_BYTES);
-    if (state_dir_find(state_flag, &path, NULL) == BT_OK && path.len >= sizeof dir &&
+    code = state_dir_find(state_flag, &path, NULL);
+    if (code == BT_OK && path.len >= sizeof dir &&
         strcmp(buf_cstr(&path) + path.len - (sizeof dir - 1), dir) == 0) {
         buf_truncate(&path, path.len - (sizeof dir - 1));
         buf_add_cstr(&path, "/baton.yaml");
-        found = buf_check(&path, NULL) == BT_OK && access(buf_cstr(&path), F_OK) == 0 &&
-                snprintf(ret, cap, "%s", buf_cstr(&path)) < (int)cap;
+        code = buf_check(&path, NULL);
+        if (code == BT_OK && (access(buf_cstr(&path), F_OK) != 0 ||
+                              snprintf(ret, cap, "%s", buf_cstr(&path)) >= (int)cap)) {
+            ret[0] = '\0';
+        }
     }
     buf_done(&path);
-    return found;
+    return code == BT_NOMEM ? BT_NOMEM : BT_OK;
+}
+
+/* The path of the user's file; "" when there is none. BT_NOMEM. */
+static enum bt_code user_file(const char *state_flag, char *ret, size_t cap)
+{
+    const char *xdg = getenv("XDG_CONFIG_HOME");
+    const char *home = getenv("HOME");
+    const bool has_xdg = xdg != NULL && xdg[0] == '/';
+    enum bt_code code = project_file(state_flag, ret, cap);
+
+    if (code == BT_OK && ret[0] == '\0' && (has_xdg || (home != NULL && home[0] == '/')) &&
+        snprintf(ret, cap, "%s%s/baton/baton.yaml", has_xdg ? xdg : home,
+                 has_xdg ? "" : "/.config") >= (int)cap) {
+        ret[0] = '\0';
+    }
+    return code;
 }
 
 bool config_user_file(const char *state_flag, char *ret, size_t cap)
 {
-    const char *xdg = getenv("XDG_CONFIG_HOME");
-    const char *home = getenv("HOME");
-
-    if (project_file(state_flag, ret, cap)) {
-        return true;
-    }
-    if (xdg != NULL && xdg[0] == '/') {
-        return snprintf(ret, cap, "%s/baton/baton.yaml", xdg) < (int)cap;
-    }
-    return home != NULL && home[0] == '/' &&
-           snprintf(ret, cap, "%s/.config/baton/baton.yaml", home) < (int)cap;
+    return user_file(state_flag, ret, cap) == BT_OK && ret[0] != '\0';
 }
 
-/* NULL without a home directory. */
-static const char *user_file(struct config_store *h, const char *state_flag)
+/* The file that was named, else the user's; without a home directory there is none. */
+static enum bt_code name_file(struct loader *l, struct layer *layer)
 {
-    char path[PATH_BYTES];
+    char path[PATH_BYTES] = "";
 
-    return config_user_file(state_flag, path, sizeof path) ? config_store_text(h, path) : NULL;
+    layer->file = l->request->file;
+    if (layer->file == NULL && user_file(l->request->state_dir, path, sizeof path) != BT_OK) {
+        return config_no_memory(l);
+    }
+    if (path[0] != '\0') {
+        layer->file = config_store_text(l->store, path);
+        return layer->file != NULL ? BT_OK : config_no_memory(l);
+    }
+    return BT_OK;
 }
 
 static enum bt_code put_text(struct loader *l, enum layer_kind kind, const struct setting *s,
@@ -363,8 +382,10 @@ enum bt_code layers_read(struct loader *l)
     enum bt_code code;
 
     l->layers[LAYER_SYSTEM_FILE].file = r->system_file != NULL ? r->system_file : SYSTEM_FILE;
-    l->layers[LAYER_USER_FILE].file = r->file != NULL ? r->file : user_file(l->store, r->state_dir);
-    code = read_file(l, LAYER_SYSTEM_FILE, false);
+    code = name_file(l, &l->layers[LAYER_USER_FILE]);
+    if (code == BT_OK) {
+        code = read_file(l, LAYER_SYSTEM_FILE, false);
+    }
     if (code == BT_OK && l->layers[LAYER_USER_FILE].file != NULL) {
         code = read_file(l, LAYER_USER_FILE, r->file != NULL);
     }
