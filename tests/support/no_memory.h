@@ -17,13 +17,15 @@ static void no_memory_handler(struct bt_step *step, void *self)
 }
 
 /* Runs the handler with every allocation failing in its turn: each reply is the whole one, or
- * says that another attempt may do better. */
+ * says that another attempt may do better; and nothing stays. */
 static void no_memory_each(const char *skill, const char *step, bt_skill_run run, void *self)
 {
     char *whole = strdup(steps_run(steps_make(skill, step), run, self));
     long n = 0;
 
     assert_non_null(whole);
+    steps_forget();
+    const long pieces = memory_pieces;
     no_memory_run = run;
     for (memory_failed = true; memory_failed; n++) {
         const char *reply;
@@ -35,6 +37,10 @@ static void no_memory_each(const char *skill, const char *step, bt_skill_run run
             (strstr(reply, "\"class\":\"SERVICE_UNAVAILABLE\"") == NULL ||
              strstr(reply, "\"retryable\":true") == NULL)) {
             fail_msg("%s, allocation %ld: %s", skill, n, reply);
+        }
+        steps_forget();
+        if (memory_pieces != pieces) {
+            fail_msg("%s, allocation %ld: %ld pieces stay", skill, n, memory_pieces - pieces);
         }
     }
     assert_true(n > 3);

@@ -1,6 +1,7 @@
 /* The skills as a plan uses them: with parameters, and with only a task and a dependency. */
 #include "tests/support/cmocka.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
@@ -127,6 +128,27 @@ static void a_word_of_a_line_is_whole_and_without_case(void **state)
     assert_false(line_has_word(STR_LIT("9z"), STR_LIT("9")));
     assert_false(line_has_word(STR_LIT("Z9"), STR_LIT("9")));
     assert_true(line_has_word(STR_LIT("{9["), STR_LIT("9"))); /* the signs beside letters */
+}
+
+static void so_many_labels_are_counted_and_no_more(void **state)
+{
+    struct counts c = {0};
+    struct bt_error err;
+    char label[16];
+
+    (void)state;
+    for (uint32_t i = 0; i < COUNTS_LABELS_MAX; i++) {
+        const int n = snprintf(label, sizeof label, "%u", i);
+        assert_int_equal(counts_add(&c, (struct str){label, (size_t)n}, 2, &err), BT_OK);
+    }
+    assert_int_equal(counts_add(&c, STR_LIT("7"), 2, &err), BT_OK); /* one that is there */
+    assert_int_equal(counts_add(&c, STR_LIT("x"), 1, &err), BT_LIMIT);
+    assert_non_null(strstr(err.msg, "different labels; count by something coarser"));
+    assert_int_equal(c.n, COUNTS_LABELS_MAX);
+    counts_sort_by_size(&c);
+    assert_true(c.at[0].n == 4 && str_is(c.at[0].label, "7"));
+    assert_true(str_is(c.at[1].label, "0"));
+    counts_done(&c);
 }
 
 static void the_busiest_day_is_reported_in_words(void **state)
@@ -420,6 +442,7 @@ int main(void)
         cmocka_unit_test(counting_has_a_unit_and_a_word),
         cmocka_unit_test(counting_nothing_says_what_was_looked_for),
         cmocka_unit_test(a_word_of_a_line_is_whole_and_without_case),
+        cmocka_unit_test(so_many_labels_are_counted_and_no_more),
         cmocka_unit_test(the_busiest_day_is_reported_in_words),
         cmocka_unit_test(rows_are_counted_by_a_column_or_a_pattern),
         cmocka_unit_test(labels_over_a_result_fail_and_over_a_limit_are_named),
