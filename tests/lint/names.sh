@@ -20,7 +20,7 @@ refuse() { # WHAT REGEX [PATHSPEC...]
 }
 refuse "a path of somebody's machine" '(^|[^A-Za-z0-9_.}/-])/(work|root|Users|workspace)(/|[^A-Za-z0-9_/-]|$)' ':!LICENSE'
 refuse "a home" '/home/[A-Za-z0-9]' ':!*.c'
-refuse "an address in a private network" '(^|[^0-9.])(10\.[0-9]+\.[0-9]+\.[0-9]+|192\.168\.[0-9]+\.[0-9]+|172\.(1[6-9]|2[0-9]|3[01])\.[0-9]+\.[0-9]+)' ':!*.c' ':!*.py'
+refuse "an address in a private network" '(^|[^0-9.])(10\.[0-9]+\.[0-9]+\.[0-9]+|192\.168\.[0-9]+\.[0-9]+|172\.(1[6-9]|2[0-9]|3[01])\.[0-9]+\.[0-9]+)' ':!*.c' ':!*.py' ':!*_told.txt'
 refuse "an internal host" '[a-z0-9-]+\.(internal|corp|intranet|lan)([^A-Za-z0-9_.]|$)' ':!*.[ch]' ':!*.cmake' ':!*.py'
 refuse "a mark of an unsolved merge" '^(<{7}|>{7}) '
 exit $bad

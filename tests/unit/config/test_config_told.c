@@ -163,7 +163,8 @@ static const char *const configs[] = {
     "listen: {cert: '', ca: /d}",
     "gateway: {}",
     "gateway: {listen: ''}",
-    "gateway: {listen: '127.0.0.1:7180', host: h, otlp: 'http://o', private: '198.51.100.0/24', url: "
+    "gateway: {listen: '127.0.0.1:7180', host: h, otlp: 'http://o', private: '198.51.100.0/24', "
+    "url: "
     "'http://u', hooks: '${CONFIG_DIR}/h.yaml', recipes: /r, tls: /t.pem}",
     "gateway: {listen: '0.0.0.0:7180'}",
     "gateway: {listen: '0.0.0.0:7180', tls: /t}",
