@@ -198,11 +198,12 @@ static int bind_value(struct rows_of_file *r, sqlite3_stmt *stmt, uint32_t i, bo
         cell.real = head.kind == DOC_UINT ? (double)head.u : (double)head.i;
     }
     if (type == CELL_INTEGER && head.kind == DOC_UINT) {
-        cell.integer = (int64_t)head.u;
+        cell.integer = (int64_t)head.u; /* INT64_MAX at most, as is checked next */
     }
     if ((type == CELL_REAL &&
          (head.kind == DOC_FLOAT || head.kind == DOC_INT || head.kind == DOC_UINT)) ||
-        (type == CELL_INTEGER && (head.kind == DOC_INT || head.kind == DOC_UINT))) {
+        (type == CELL_INTEGER &&
+         (head.kind == DOC_INT || (head.kind == DOC_UINT && head.u <= INT64_MAX)))) {
         return types_bind_value(stmt, (int)i + 1, &cell);
     }
     if (type != CELL_TEXT) {

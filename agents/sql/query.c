@@ -156,6 +156,43 @@ static enum bt_code execute_reply(const struct sql_rows *rows, sqlite3_int64 cha
     return code == BT_OK ? buf_check(text, err) : code;
 }
 
+/* How many tables have names of the agent's own. SQLite does not ask about a name that a table is
+ * given by ALTER TABLE. */
+static enum bt_code count_own(struct db *db, sqlite3_int64 *ret, struct bt_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    enum bt_code code = db_prepare_own(db,
+                                       "SELECT count(*) FROM sqlite_schema WHERE type = 'table' "
+                                       "AND name LIKE '\\_baton\\_%' ESCAPE '\\'",
+                                       &stmt, err);
+
+    if (code == BT_OK && sqlite3_step(stmt) != SQLITE_ROW) {
+        code = db_error(db, err);
+    }
+    *ret = sqlite3_column_int64(stmt, 0);
+    (void)sqlite3_finalize(stmt);
+    return code;
+}
+
+static enum bt_code run_change(struct db *db, struct bt_step *step, struct sql_rows *rows,
+                               struct bt_error *err)
+{
+    sqlite3_int64 before = 0;
+    sqlite3_int64 after = 0;
+    enum bt_code code = count_own(db, &before, err);
+
+    if (code == BT_OK) {
+        code = run(db, step, QUERY_MESSAGE, rows, err);
+    }
+    if (code == BT_OK) {
+        code = count_own(db, &after, err);
+    }
+    return code == BT_OK && after > before
+               ? err_set(err, BT_UNAUTHORIZED,
+                         "not allowed here: a table whose name begins with " DB_OWN_PREFIX)
+               : code;
+}
+
 static enum bt_code execute(struct db *db, struct bt_step *step, struct buf *json, struct buf *text,
                             struct bt_error *err)
 {
@@ -169,7 +206,7 @@ static enum bt_code execute(struct db *db, struct bt_step *step, struct buf *jso
     }
     if (code == BT_OK && !found) {
         before = sqlite3_total_changes64(db->sql);
-        code = run(db, step, QUERY_MESSAGE, &rows, err);
+        code = run_change(db, step, &rows, err);
         if (code == BT_OK) {
             code = execute_reply(&rows, sqlite3_total_changes64(db->sql) - before, json, text, err);
         }

@@ -156,7 +156,7 @@ static enum bt_code ndjson_header(struct source *s, struct bt_error *err)
     if (code == BT_OK && more) {
         columns = doc_get(doc_from_buf(&s->doc), STR_LIT("columns"));
     }
-    if (code == BT_OK && (columns.ptr == NULL || doc_head(columns).kind != DOC_ARRAY)) {
+    if (code == BT_OK && (doc_head(columns).kind != DOC_ARRAY || doc_head(columns).n == 0)) {
         code = err_set(err, BT_INVALID, "the first line: expected {\"columns\": [names]}");
     }
     for (uint32_t i = 0; code == BT_OK && i < doc_head(columns).n; i++) {
@@ -165,10 +165,13 @@ static enum bt_code ndjson_header(struct source *s, struct bt_error *err)
     return code == BT_OK ? BT_OK : err_wrap(err, "rows as NDJSON");
 }
 
-/* The last line: {"types": {column: type}, "rowCount": n}. */
+/* The last line: {"types": {column: type}, "rowCount": n}; rows may not say how many they are. */
 static enum bt_code ndjson_end(struct source *s, struct doc end, struct bt_error *err)
 {
     const struct doc types = doc_get(end, STR_LIT("types"));
+    const struct doc rows = doc_get(end, STR_LIT("rowCount"));
+    bool more = false;
+    enum bt_code code;
 
     for (uint32_t i = 0; i < s->n; i++) {
         const struct doc type = doc_get(types, s->columns[i]);
@@ -177,8 +180,21 @@ static enum bt_code ndjson_end(struct source *s, struct doc end, struct bt_error
                            STR_ARG(s->columns[i]));
         }
     }
+    if (rows.ptr != NULL && (doc_head(rows).kind != DOC_UINT || doc_head(rows).u != s->row)) {
+        return err_set(
+            err, BT_INVALID,
+            "rows as NDJSON: there are %llu rows, and the last line says another rowCount",
+            (unsigned long long)s->row);
+    }
+    do { /* empty lines may follow */
+        code = next_line(s, &more, err);
+    } while (more && s->line.len == 0);
+    if (more) {
+        return err_set(err, BT_INVALID,
+                       "rows as NDJSON: there is more after the line with the types");
+    }
     s->typed = true;
-    return BT_OK;
+    return code;
 }
 
 static enum bt_code ndjson_row(struct source *s, bool *ret_more, struct bt_error *err)
@@ -187,12 +203,11 @@ static enum bt_code ndjson_row(struct source *s, bool *ret_more, struct bt_error
     struct doc_head head = {.kind = DOC_NIL};
     enum bt_code code = next_line(s, ret_more, err);
 
-    if (code != BT_OK || !*ret_more) {
-        return code == BT_OK && !s->typed
-                   ? err_set(err, BT_INVALID,
-                             "rows as NDJSON: the last line with the types is "
-                             "missing")
-                   : code;
+    if (code != BT_OK) {
+        return err_wrap(err, "rows as NDJSON, row %llu", (unsigned long long)s->row + 1);
+    }
+    if (!*ret_more) {
+        return err_set(err, BT_INVALID, "rows as NDJSON: the last line with the types is missing");
     }
     c = doc_cursor(doc_from_buf(&s->doc));
     (void)doc_next(&c, &head);
