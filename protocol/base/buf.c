@@ -146,6 +146,11 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     va_end(again);
 }
 
+void buf_fail(struct buf *b, enum bt_code code)
+{
+    b->bad = b->bad == BT_OK ? code : b->bad;
+}
+
 void buf_truncate(struct buf *b, size_t len)
 {
     ASSERT(len <= b->len);

@@ -36,6 +36,9 @@ void buf_printf(struct buf *b, const char *fmt, ...) BT_PRINTF(2, 3);
 /* Returns room for n more bytes at b->at + b->len, or NULL. The caller adds to b->len the number of
  * bytes that it wrote. */
 uint8_t *buf_reserve(struct buf *b, size_t n);
+/* Fails the buffer with this code, unless it has failed before; BT_OK changes nothing. For what
+ * could not be made to be appended: a text that is cut would be another one. */
+void buf_fail(struct buf *b, enum bt_code code);
 /* Shortens the buffer to len bytes; asserts len <= b->len. */
 void buf_truncate(struct buf *b, size_t len);
 /* Returns the bytes with a terminating zero, which len does not count; "" when the buffer has

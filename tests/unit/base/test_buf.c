@@ -112,6 +112,26 @@ static void truncation_drops_the_end(void **state)
     buf_done(&b);
 }
 
+static void a_buffer_fails_with_the_first_code_it_is_given(void **state)
+{
+    struct buf b;
+
+    (void)state;
+    buf_init(&b, 100);
+    buf_add_cstr(&b, "kept");
+    buf_fail(&b, BT_OK);
+    assert_int_equal(buf_check(&b, NULL), BT_OK);
+    buf_fail(&b, BT_NOMEM);
+    buf_fail(&b, BT_LIMIT);
+    buf_fail(&b, BT_OK);
+    buf_add_cstr(&b, "lost");
+    assert_int_equal(buf_check(&b, NULL), BT_NOMEM);
+    assert_int_equal(b.len, 4);
+    buf_clear(&b);
+    assert_int_equal(buf_check(&b, NULL), BT_OK);
+    buf_done(&b);
+}
+
 static void text_from_outside_is_repaired_byte_by_byte(void **state)
 {
     const struct {
@@ -152,6 +172,7 @@ int main(void)
         cmocka_unit_test(after_a_failure_nothing_is_added_until_it_is_cleared),
         cmocka_unit_test(taking_the_bytes_empties_the_buffer),
         cmocka_unit_test(truncation_drops_the_end),
+        cmocka_unit_test(a_buffer_fails_with_the_first_code_it_is_given),
         cmocka_unit_test(text_from_outside_is_repaired_byte_by_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
