@@ -75,8 +75,10 @@ void table_put_text(const cJSON *cell, struct buf *out)
     } else if (cJSON_IsNumber(cell)) {
         number_text(cell->valuedouble, number, sizeof number);
         buf_add_cstr(out, number);
-    } else if (cell != NULL && !cJSON_IsNull(cell) && cjson_to_json(cell, out, NULL) != BT_OK) {
-        buf_add_cstr(out, "?");
+    } else if (cell != NULL && !cJSON_IsNull(cell)) {
+        const enum bt_code code = cjson_to_json(cell, out, NULL);
+        buf_add_cstr(out, code == BT_OK ? "" : "?");
+        buf_fail(out, code == BT_NOMEM ? code : BT_OK);
     }
 }
 

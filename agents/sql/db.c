@@ -9,7 +9,6 @@
 #include "agents/sql/temp_vfs.h"
 
 enum {
-    VALUE_MAX = 16 * 1024 * 1024, /* one text, blob or row */
     SQL_MAX = 1024 * 1024,
     COLUMNS_MAX = 256,
     DEPTH_MAX = 200, /* of an expression: a worker's stack is 1 MiB */
@@ -107,7 +106,7 @@ enum bt_code db_error(struct db *db, struct bt_error *err)
         return err_set(err, BT_LIMIT, "the database is full: maxDatabaseBytes is %llu",
                        (unsigned long long)db->settings->max_db_bytes);
     case SQLITE_TOOBIG:
-        return err_set(err, BT_LIMIT, "%s (a value has at most %d bytes)", says, VALUE_MAX);
+        return err_set(err, BT_LIMIT, "%s (a value has at most %d bytes)", says, DB_VALUE_MAX);
     case SQLITE_CANTOPEN:
         return err_set(err, BT_UNAUTHORIZED, "the database cannot be opened: %s", says);
     case SQLITE_ERROR:
@@ -119,6 +118,14 @@ enum bt_code db_error(struct db *db, struct bt_error *err)
     default:
         return err_set(err, BT_IO, "SQLite: %s", says);
     }
+}
+
+enum bt_code db_bind_error(struct db *db, int rc, struct bt_error *err)
+{
+    return rc == SQLITE_NOMEM ? err_set(err, BT_NOMEM, "out of memory for a value")
+           : rc == SQLITE_TOOBIG
+               ? err_set(err, BT_LIMIT, "a value has at most %d bytes", DB_VALUE_MAX)
+               : db_error(db, err);
 }
 
 /* ---- the agent's own statements ---- */
@@ -172,7 +179,7 @@ static void set_limits(sqlite3 *sql)
     static const struct {
         int what;
         int value;
-    } limits[] = {{SQLITE_LIMIT_LENGTH, VALUE_MAX},
+    } limits[] = {{SQLITE_LIMIT_LENGTH, DB_VALUE_MAX},
                   {SQLITE_LIMIT_SQL_LENGTH, SQL_MAX},
                   {SQLITE_LIMIT_COLUMN, COLUMNS_MAX},
                   {SQLITE_LIMIT_EXPR_DEPTH, DEPTH_MAX},

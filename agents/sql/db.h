@@ -12,7 +12,11 @@
 #include "protocol/base/str.h"
 
 enum db_mode { DB_READ, DB_WRITE };
-enum { DB_NAME_MAX = 64, DB_DENIED_MAX = 96 };
+enum {
+    DB_NAME_MAX = 64,
+    DB_DENIED_MAX = 96,
+    DB_VALUE_MAX = 16 * 1024 * 1024 /* one text, blob or row */
+};
 
 /* The prefix of the agent's own tables. Statements of steps may read them but not change them. */
 #define DB_OWN_PREFIX "_baton_"
@@ -42,6 +46,9 @@ void db_close(struct db *db);
 
 /* Fills *err from the connection's last error. */
 enum bt_code db_error(struct db *db, struct bt_error *err);
+/* The same for a code of a value that was to be bound: SQLITE_NOMEM and SQLITE_TOOBIG may be the
+ * agent's own, which SQLite knows nothing of. */
+enum bt_code db_bind_error(struct db *db, int rc, struct bt_error *err);
 /* Prepares (or runs) the agent's own statement, without the authorizer. */
 BT_MUST_CHECK enum bt_code db_prepare_own(struct db *db, const char *sql, sqlite3_stmt **ret,
                                           struct bt_error *err);

@@ -81,9 +81,13 @@ static enum bt_code rename_columns(struct load *l, struct bt_error *err)
     }
     for (int i = 0; i < l->rows.n; i++) {
         struct str name = doc_string(doc_at(list, (uint32_t)i));
-        char *copy = name.len == 0 ? NULL : strndup(name.ptr, name.len);
-        if (copy == NULL) {
+        char *copy;
+        if (name.len == 0) {
             return err_set(err, BT_INVALID, "columns[%d]: expected a name", i);
+        }
+        copy = strndup(name.ptr, name.len);
+        if (copy == NULL) {
+            return err_set(err, BT_NOMEM, "out of memory for a name");
         }
         free(l->rows.columns[i]);
         l->rows.columns[i] = copy;
@@ -103,7 +107,10 @@ static enum bt_code insert_row(struct db *db, struct load *l, sqlite3_stmt *stmt
         rc = types_bind(stmt, i + 1, &l->rows, i, cell);
         cell = cell == NULL ? NULL : cell->next;
     }
-    if (rc != SQLITE_OK || sqlite3_step(stmt) != SQLITE_DONE) {
+    if (rc != SQLITE_OK) {
+        return db_bind_error(db, rc, err);
+    }
+    if (sqlite3_step(stmt) != SQLITE_DONE) {
         return db_error(db, err);
     }
     l->loaded++;

@@ -232,11 +232,11 @@ static enum bt_code insert_row(struct rows_of_file *r, struct db *db, sqlite3_st
             return wrong_type(r, i, err);
         }
     }
-    if (rc != SQLITE_OK || sqlite3_step(stmt) != SQLITE_DONE) {
-        enum bt_code code = db_error(db, err);
-        return code == BT_OK ? code : err_wrap(err, "row %llu", (unsigned long long)r->source.row);
+    if (rc == SQLITE_OK && sqlite3_step(stmt) == SQLITE_DONE) {
+        return BT_OK;
     }
-    return BT_OK;
+    (void)(rc == SQLITE_OK ? db_error(db, err) : db_bind_error(db, rc, err));
+    return err_wrap(err, "row %llu", (unsigned long long)r->source.row);
 }
 
 static enum bt_code insert_all(struct rows_of_file *r, struct db *db, struct bt_step *step,

@@ -50,6 +50,7 @@ static void add_column(struct sql_rows *r, const char *name)
         buf_printf(&text, "_%d", i);
     }
     doc_put_str(&r->columns, buf_str(&text));
+    buf_fail(&r->columns, text.bad);
     r->columns_n++;
     buf_done(&text);
 }
@@ -94,11 +95,8 @@ static void put_text(struct sql_rows *r, struct str text)
     }
     buf_init(&repaired, LIMIT_RESULT_BYTES);
     r->replaced += buf_add_repaired(&repaired, text);
-    if (repaired.bad != BT_OK) {
-        r->rows.bad = r->rows.bad != BT_OK ? r->rows.bad : repaired.bad;
-    } else {
-        doc_put_str(&r->rows, buf_str(&repaired));
-    }
+    doc_put_str(&r->rows, buf_str(&repaired));
+    buf_fail(&r->rows, repaired.bad);
     buf_done(&repaired);
 }
 

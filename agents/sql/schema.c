@@ -33,6 +33,7 @@ static void put_member(struct buf *out, const char *key, struct str value)
     (void)buf_add_repaired(&repaired, value);
     doc_put_cstr(out, key);
     doc_put_str(out, buf_str(&repaired));
+    buf_fail(out, repaired.bad);
     buf_done(&repaired);
 }
 
@@ -52,6 +53,9 @@ static void end_table(struct listing *l)
     doc_put_cstr(&l->tables, "columns");
     doc_put_array(&l->tables, l->columns_n);
     buf_add_str(&l->tables, buf_str(&l->columns));
+    buf_fail(&l->tables, l->head.bad);
+    buf_fail(&l->tables, l->columns.bad);
+    buf_fail(&l->tables, l->name.bad);
     l->tables_n++;
     l->columns_n = 0;
     buf_clear(&l->columns);
@@ -115,6 +119,7 @@ static uint32_t list_databases(const struct sql_settings *s, struct buf *out)
             buf_init(&name, 1024);
             (void)buf_add_repaired(&name, (struct str){e->d_name, len - 3});
             doc_put_str(out, buf_str(&name));
+            buf_fail(out, name.bad);
             buf_done(&name);
             n++;
         }
@@ -146,6 +151,7 @@ static enum bt_code make_reply(const struct sql_settings *s, const char *databas
     doc_put_cstr(&doc, "databases");
     doc_put_array(&doc, n);
     buf_add_str(&doc, buf_str(&names));
+    buf_fail(&doc, names.bad);
     code = buf_check(&doc, err);
     if (code == BT_OK) {
         code = doc_to_json(doc_from_buf(&doc), false, json, err);
@@ -180,6 +186,9 @@ void sql_schema(struct bt_step *step, void *self)
     }
     if (code == BT_OK) {
         code = buf_check(&l.tables, &err);
+    }
+    if (code == BT_OK) {
+        code = buf_check(&text, &err);
     }
     if (code == BT_OK) {
         code = make_reply(self, database, &l, &json, &err);

@@ -1,7 +1,5 @@
 #include "agents/sql/statement.h"
 
-#include "protocol/limits.h"
-
 /* Rejects a second statement, because text meant as a value must not run as SQL. Comments and
  * blanks may follow. */
 static enum bt_code check_rest(struct db *db, const char *rest, struct bt_error *err)
@@ -55,12 +53,14 @@ enum bt_code statement_prepare(struct db *db, const char *sql, sqlite3_stmt **re
 static int bind_json(sqlite3_stmt *stmt, int ix, struct doc value)
 {
     struct buf json;
-    int rc = SQLITE_NOMEM;
+    enum bt_code code;
+    int rc;
 
-    buf_init(&json, (size_t)LIMIT_STEP_BYTES * 2);
-    if (doc_to_json(value, false, &json, NULL) == BT_OK) {
-        rc = sqlite3_bind_text(stmt, ix, (const char *)json.at, (int)json.len, SQLITE_TRANSIENT);
-    }
+    buf_init(&json, DB_VALUE_MAX);
+    code = doc_to_json(value, false, &json, NULL);
+    rc = code != BT_OK
+             ? (code == BT_NOMEM ? SQLITE_NOMEM : SQLITE_TOOBIG)
+             : sqlite3_bind_text(stmt, ix, (const char *)json.at, (int)json.len, SQLITE_TRANSIENT);
     buf_done(&json);
     return rc;
 }
@@ -103,7 +103,7 @@ static enum bt_code bind_value(struct db *db, sqlite3_stmt *stmt, int ix, struct
         rc = bind_json(stmt, ix, value);
         break;
     }
-    return rc == SQLITE_OK ? BT_OK : db_error(db, err);
+    return rc == SQLITE_OK ? BT_OK : db_bind_error(db, rc, err);
 }
 
 static enum bt_code bind_list(struct db *db, sqlite3_stmt *stmt, struct doc list,

@@ -4,7 +4,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "protocol/limits.h"
+#include "agents/sql/db.h"
 
 const char *types_sql_name(enum cell_type type)
 {
@@ -48,16 +48,17 @@ int types_bind(sqlite3_stmt *stmt, int ix, const struct table *t, int column, co
 {
     struct cell value;
     struct buf json;
-    int rc = SQLITE_TOOBIG;
+    enum bt_code code;
+    int rc;
 
     table_value(t, column, cell, &value);
     if (!cJSON_IsArray(cell) && !cJSON_IsObject(cell)) {
         return types_bind_value(stmt, ix, &value);
     }
-    buf_init(&json, LIMIT_STEP_BYTES);
-    if (cjson_to_json(cell, &json, NULL) == BT_OK) {
-        rc = sqlite3_bind_text(stmt, ix, buf_cstr(&json), -1, SQLITE_TRANSIENT);
-    }
+    buf_init(&json, DB_VALUE_MAX);
+    code = cjson_to_json(cell, &json, NULL);
+    rc = code != BT_OK ? (code == BT_NOMEM ? SQLITE_NOMEM : SQLITE_TOOBIG)
+                       : sqlite3_bind_text(stmt, ix, buf_cstr(&json), -1, SQLITE_TRANSIENT);
     buf_done(&json);
     return rc;
 }
