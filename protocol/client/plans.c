@@ -70,6 +70,18 @@ enum bt_code client_put_submit(const struct bt_submit *s, const char *key, struc
     return code;
 }
 
+/* The text of a request's fields, with a zero at its end. */
+static enum bt_code as_fields(const struct buf *map, struct buf *json, struct bt_error *err)
+{
+    enum bt_code code = buf_check(map, err);
+
+    if (code == BT_OK) {
+        code = doc_to_json(doc_from_buf(map), false, json, err);
+    }
+    (void)buf_cstr(json);
+    return code == BT_OK ? buf_check(json, err) : code;
+}
+
 static enum bt_code submit_fields(const struct bt_submit *s, const char *key, struct buf *json,
                                   struct bt_error *err)
 {
@@ -79,25 +91,28 @@ static enum bt_code submit_fields(const struct bt_submit *s, const char *key, st
     buf_init(&map, LIMIT_STEP_BYTES);
     code = client_put_submit(s, key, &map, err);
     if (code == BT_OK) {
-        code = doc_to_json(doc_from_buf(&map), false, json, err);
+        code = as_fields(&map, json, err);
     }
     buf_done(&map);
     return code;
 }
 
-/* Copies a string member of a JSON object into ret; false when it is missing or no string. */
-static bool get_member(const char *json, const char *path, char *ret, size_t cap)
+/* Copies a string member of a JSON object into ret; "" when it is missing or no string. */
+static enum bt_code get_member(const char *json, const char *name, char *ret, size_t cap,
+                               struct bt_error *err)
 {
     struct buf doc;
-    struct str s = {NULL, 0};
+    enum bt_code code;
 
+    ret[0] = 0;
     buf_init(&doc, json_doc_capacity(client_json_limits.bytes));
-    if (json != NULL && json_to_doc(str_from(json), &client_json_limits, &doc, NULL) == BT_OK) {
-        s = doc_string(doc_path(doc_from_buf(&doc), str_from(path)));
+    code = json_to_doc(str_from(json), &client_json_limits, &doc, err);
+    if (code == BT_OK) {
+        const struct str s = doc_string(doc_get(doc_from_buf(&doc), str_from(name)));
         (void)snprintf(ret, cap, "%.*s", STR_ARG(s));
     }
     buf_done(&doc);
-    return s.ptr != NULL;
+    return code;
 }
 
 enum bt_code bt_submit(struct bt_client *c, const struct bt_submit *s,
@@ -126,7 +141,10 @@ enum bt_code bt_submit(struct bt_client *c, const struct bt_submit *s,
             code = BT_OK;
         }
     }
-    if (code == BT_OK && !get_member(json, "planId", ret_plan_id, BT_ID_LEN + 1)) {
+    if (code == BT_OK) {
+        code = get_member(json, "planId", ret_plan_id, BT_ID_LEN + 1, err);
+    }
+    if (code == BT_OK && ret_plan_id[0] == 0) {
         code = err_set(err, BT_PROTOCOL, "the answer to plan.submit has no planId");
     }
     buf_done(&fields);
@@ -138,12 +156,10 @@ enum bt_code bt_submit(struct bt_client *c, const struct bt_submit *s,
     return code;
 }
 
-static bool is_final(const char *result_json)
+static bool is_final(const char *status)
 {
-    char status[24];
-    return get_member(result_json, "status", status, sizeof status) &&
-           (strcmp(status, "completed") == 0 || strcmp(status, "failed") == 0 ||
-            strcmp(status, "cancelled") == 0 || strcmp(status, "quarantined") == 0);
+    return strcmp(status, "completed") == 0 || strcmp(status, "failed") == 0 ||
+           strcmp(status, "cancelled") == 0 || strcmp(status, "quarantined") == 0;
 }
 
 enum bt_code bt_wait(struct bt_client *c, const char *plan_id, uint32_t timeout_ms, char **ret_json,
@@ -154,6 +170,7 @@ enum bt_code bt_wait(struct bt_client *c, const char *plan_id, uint32_t timeout_
     msec last_answer = start;
     char request[128];
     char wait[192];
+    char status[24];
 
     (void)snprintf(request, sizeof request, "{\"planId\":\"%.*s\"}", BT_ID_LEN, plan_id);
     for (;;) {
@@ -165,7 +182,8 @@ enum bt_code bt_wait(struct bt_client *c, const char *plan_id, uint32_t timeout_
                                ? (uint32_t)(left > CALL_MIN_MS ? left : CALL_MIN_MS)
                                : c->timeout_ms;
         enum bt_code code = client_call_for(c, "plan.result", request, timeout, &json, err);
-        if (code == BT_OK && is_final(json)) {
+        code = code == BT_OK ? get_member(json, "status", status, sizeof status, err) : code;
+        if (code == BT_OK && is_final(status)) {
             *ret_json = json;
             return BT_OK;
         }
@@ -210,7 +228,7 @@ enum bt_code bt_cancel(struct bt_client *c, const char *plan_id, const char *rea
         doc_put_cstr(&doc, "reason");
         doc_put_cstr(&doc, reason);
     }
-    code = doc_to_json(doc_from_buf(&doc), false, &json, err);
+    code = as_fields(&doc, &json, err);
     if (code == BT_OK) {
         code = bt_client_call(c, "plan.cancel", buf_cstr(&json), NULL, err);
     }
