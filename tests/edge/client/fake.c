@@ -107,10 +107,10 @@ static void *serve(void *self)
     }
 }
 
-void fake_start(struct fake *f, const char *(*says)(struct fake *f, uint32_t n, uint32_t shard,
-                                                    struct doc request, struct str *bytes))
+static void start(struct fake *f, const struct link_limits *limits, const char *url,
+                  const char *(*says)(struct fake *f, uint32_t n, uint32_t shard,
+                                      struct doc request, struct str *bytes))
 {
-    const struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
     struct state_endpoints at = {.pid = (uint64_t)getpid(), .version = "fake"};
     char token[STATE_TOKEN_LEN + 1];
     struct bt_error err;
@@ -121,16 +121,33 @@ void fake_start(struct fake *f, const char *(*says)(struct fake *f, uint32_t n, 
     must(mkdtemp(f->dir) != NULL && pipe2(f->stop, O_CLOEXEC) == 0, "a directory");
     must(link_new(64, &f->link, &err) == BT_OK, "a link");
     for (uint32_t i = 0; i < FAKE_SHARDS; i++) {
-        must(link_server_open(f->link, "tcp://127.0.0.1:0", 8, &limits, f, &f->servers[i], &err) ==
-                 BT_OK,
-             err.msg);
-        (void)snprintf(f->url[i], sizeof f->url[i], "%s", link_server_url(f->servers[i]));
+        must(link_server_open(f->link, url, 8, limits, f, &f->servers[i], &err) == BT_OK, err.msg);
+        (void)snprintf(f->url[i], sizeof f->url[i], "%.*s%s", (int)(strrchr(url, ':') - url), url,
+                       strrchr(link_server_url(f->servers[i]), ':'));
     }
     (void)snprintf(at.control, sizeof at.control, "%s", f->url[0]);
     must(state_token_make(f->dir, token, &err) == BT_OK, err.msg);
     at.pid_namespace = state_pid_namespace();
     must(state_endpoints_write(f->dir, &at, &err) == BT_OK, err.msg);
     must(pthread_create(&f->thread, NULL, serve, f) == 0, "a thread");
+}
+
+void fake_start(struct fake *f, const char *(*says)(struct fake *f, uint32_t n, uint32_t shard,
+                                                    struct doc request, struct str *bytes))
+{
+    const struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
+
+    start(f, &limits, "tcp://127.0.0.1:0", says);
+}
+
+void fake_start_tls(struct fake *f, const char *pem, const char *ca,
+                    const char *(*says)(struct fake *f, uint32_t n, uint32_t shard,
+                                        struct doc request, struct str *bytes))
+{
+    const struct link_limits limits = {
+        .recv_max = LIMIT_STEP_BYTES, .cert_file = pem, .ca_file = ca};
+
+    start(f, &limits, "tls+tcp://localhost:0", says);
 }
 
 void fake_is_fleet(struct fake *f)

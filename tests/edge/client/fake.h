@@ -40,6 +40,11 @@ struct fake {
 
 void fake_start(struct fake *f, const char *(*says)(struct fake *f, uint32_t n, uint32_t shard,
                                                     struct doc request, struct str *bytes));
+/* The same over TLS, as daemons on another host: pem has certificate and key, ca who signed both
+ * sides'. */
+void fake_start_tls(struct fake *f, const char *pem, const char *ca,
+                    const char *(*says)(struct fake *f, uint32_t n, uint32_t shard,
+                                        struct doc request, struct str *bytes));
 /* Says that the state directory belongs to a fleet. */
 void fake_is_fleet(struct fake *f);
 void fake_stop(struct fake *f);
