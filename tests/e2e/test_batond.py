@@ -1,7 +1,10 @@
 """A daemon's beginning and end: what it writes down, what it says to the service manager, what signals do, its exit codes."""
+import json
+import os
 import signal
 import socket
 import subprocess
+import time
 
 from harness import BIN, EXEC, BatonTest, main, until
 from test_faults import wait_step
@@ -80,6 +83,96 @@ class Start(BatonTest):
         until(lambda: "nothing was changed" in d.log(), 10, "it is refused")
         self.assertEqual(d.stop(), 0)
 
+    def test_what_was_open_goes_on_and_is_counted(self):
+        d = self.daemon(config="agents:\n" + EXEC)
+        plan = d.submit({"steps": [wait_step("x", "3")]})
+        until(lambda: d.executions() == ["x"], 10, "the step runs")
+        d.kill9()
+        d.start()
+        e = d.endpoints()
+        self.assertIn("supervisor.recovered plans=1\n", d.log())
+        self.assertIn("supervisor.started state=%s control=%s events=%s remote=none plans=1 durability=process\n" % (d.state, e["control"], e["events"]),
+                      d.log())
+        self.assertEqual([x.get("plansRecovered") for x in d.events() if x["type"] == "supervisor_started"], [None, 1])
+        # It is up once its agent has registered, also the one that was adopted.
+        until(lambda: d.log().count("event=up name=exec#1") == 2, 10, "it is up")
+        self.assertEqual(d.wait_plan(plan)["status"], "completed")
+        self.assertEqual(d.executions(), ["x"])
+        stats = d.ask("supervisor.stats")
+        self.assertGreater(stats["longestCycleUs"], 0)
+        self.assertEqual(d.stop(), 0)
+        self.assertEqual([x for x in d.log().splitlines() if "supervisor.stopp" in x][-1].split(" ", 2)[2], "supervisor.stopped plans_open=0")
+
+    def test_a_pause_of_the_daemon_is_nobodys_silence(self):
+        d = self.daemon(config="policy: {leaseMs: 1500, heartbeatMs: 500}\nagents:\n" + EXEC)
+        d.submit({"steps": [wait_step("x", "30")]})
+        until(lambda: d.executions() == ["x"], 10, "the step runs")
+        for _ in range(2):
+            d.process.send_signal(signal.SIGSTOP)
+            time.sleep(2.5)
+            d.process.send_signal(signal.SIGCONT)
+            time.sleep(0.7)
+        types = [x["type"] for x in d.events()]
+        self.assertNotIn("agent_down", types)
+        self.assertNotIn("plan_step_retry", types)
+        self.assertEqual(d.executions(), ["x"])
+
+    def test_a_recovery_without_room_waits_and_the_rest_is_answered(self):
+        d = self.daemon(config="agents:\n" + EXEC)
+        plan = d.submit({"steps": [wait_step("x", "1"), wait_step("y", "0")]})
+        until(lambda: d.executions() == ["x"], 10, "the step runs")
+        d.kill9()
+        d.env["BATON_REPLACED"] = "full"  # as it replaces itself when a commit had no room
+        began = time.monotonic()
+        with open(d.work / "batond.log", "ab") as log:
+            d.process = d.popen(log)
+        until(lambda: "the disk is full: what was open waits until there is room" in d.log(), 10, "it says so")
+        until(lambda: (d.state / "endpoints.json").exists() and d.endpoints()["pid"] == d.process.pid, 10, "it listens")
+        self.assertTrue(d.ask("supervisor.info")["ok"])
+        self.assertNotIn("supervisor.recovered", d.log().split("the disk is full")[1])
+        until(lambda: "supervisor.recovered plans=1" in d.log().split("the disk is full")[1], 20, "it recovers")
+        self.assertGreater(time.monotonic() - began, 4)
+        self.assertEqual(d.wait_plan(plan)["status"], "completed")
+        self.assertEqual(d.executions(), ["x", "y"])
+        d.env.clear()
+        self.assertEqual(d.stop(), 0)
+
+    def test_what_is_due_is_done_while_nobody_asks(self):
+        plan = {"steps": [{"stepId": "a", "agentId": "exec", "skill": "echo", "task": "say what the time is", "parameters": {"text": "now"}}]}
+        d = self.daemon(config="retention: {completedMs: 1000}\nschedules: %s\nagents:\n" %
+                        json.dumps([{"name": "often", "everyMs": 1500, "plan": plan}]) + EXEC)
+        time.sleep(6)  # nobody asks
+        self.assertGreaterEqual(d.log().count("schedule.fired schedule=often kind=time"), 3, d.log())
+        self.assertGreaterEqual(d.log().count("plan.deleted"), 2, d.log())
+
+    def test_it_does_as_it_is_set(self):
+        d = self.daemon(config="log: {level: warn}\n", start=False, prefix=["sh", "-c", "ulimit -Sn 1024; exec \"$0\" \"$@\""])
+        d.start(agents=False)
+        self.assertNotIn("supervisor.started", d.log())
+        with open("/proc/%d/limits" % d.process.pid, encoding="ascii") as f:
+            soft, hard = [x for x in f if x.startswith("Max open files")][0].split()[3:5]
+        self.assertEqual(soft, hard)
+        self.assertGreater(int(hard), 1024)
+        self.assertEqual(d.stop(), 0)
+        d.config.write_text(d.config.read_text().replace("{level: warn}", "{format: journal}"))
+        d.start(agents=False)
+        self.assertIn("<6>", d.log())
+
+    def test_a_daemon_that_replaced_itself_tells_nobody_that_it_is_ready(self):
+        d = self.daemon(config="", start=False)
+        d.env["BATON_REPLACED"] = "1"
+        ready, says = os.pipe()
+        self.addCleanup(os.close, ready)
+        with open(d.work / "batond.log", "ab") as log:
+            d.process = d.popen(log, "--ready-fd", str(says), pass_fds=(says,))
+        os.close(says)
+        until(lambda: (d.state / "endpoints.json").exists(), 10, "it listens")
+        self.assertTrue(d.ask("supervisor.info")["ok"])
+        os.set_blocking(ready, False)
+        with self.assertRaises(BlockingIOError):
+            os.read(ready, 6)
+        self.assertEqual(d.stop(), 0)
+
 
 class Codes(BatonTest):
     def ended(self, d, *args):
@@ -96,7 +189,10 @@ class Codes(BatonTest):
         code, said = self.ended(other, "--listen-control", "tcp://127.0.0.1:" + port)
         self.assertEqual(code, 1, said)
         self.assertIn("listen.control", said)
-        self.assertEqual(self.ended(other, "--shard", "0/2")[0], 2)
+        code, said = self.ended(other, "--shard", "0/2")
+        self.assertEqual((code, said), (2, "batond: --shard: there is no fleet: give --fleet URL\n"))
+        code, said = self.ended(other, "--fleet", "mysql://db/baton")
+        self.assertEqual(code, 2, said)
         (other.state / "journal.db").write_bytes(b"no journal, and not empty")
         code, said = self.ended(other)
         self.assertEqual(code, 1, said)
@@ -105,6 +201,16 @@ class Codes(BatonTest):
         code, said = self.ended(other)
         self.assertEqual(code, 2, said)
         self.assertIn("not started: the configuration is refused", said)
+
+    def test_one_that_waits_for_the_server_of_its_fleet_ends_when_it_is_told(self):
+        d = self.daemon(config="", start=False, durability="power", args=["--fleet", "postgresql://127.0.0.1:1/baton"])
+        with open(d.work / "batond.log", "ab") as log:
+            d.process = d.popen(log)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            d.process.wait(3)
+        d.process.terminate()
+        self.assertEqual(d.process.wait(10), 0, d.log())
+        self.assertFalse((d.state / "endpoints.json").exists())
 
     def test_a_group_that_may_not_give_up_ends_it_with_70(self):
         d = self.daemon(config=CRASHES, start=False)
