@@ -6,7 +6,8 @@ import socket
 import subprocess
 import time
 
-from harness import BIN, EXEC, BatonTest, main, until
+import pg
+from harness import BIN, EXEC, BatonTest, Daemon, main, until
 from test_faults import wait_step
 
 CRASHES = "policy: {restart: {intensity: 1}}\ngroups: [{name: g, intensity: 1, escalate: daemon}]\nagents:\n  - {agentId: x, command: [/bin/false], group: g}\n"
@@ -172,6 +173,43 @@ class Start(BatonTest):
         with self.assertRaises(BlockingIOError):
             os.read(ready, 6)
         self.assertEqual(d.stop(), 0)
+
+
+class Shared(BatonTest):
+    """A journal on PostgreSQL."""
+    def node(self, server, name):
+        d = Daemon(self, config="agents:\n" + EXEC + "policy: {maxRetries: 2}\nfleet: {node: %s, durability: power}\n" % name, durability="power", args=["--fleet", server.url])
+        self.addCleanup(d.clean)
+        return d
+
+    def test_one_leads_and_one_waits_and_both_do_as_they_are_told_while_the_server_is_away(self):
+        if pg.why_not():
+            self.skipTest(pg.why_not())
+        server = pg.Server(self)
+        one, two = self.node(server, "one"), self.node(server, "two")
+        one.start()
+        self.assertEqual(one.endpoints()["pid"], one.process.pid)  # of one shard no node is between
+        self.assertIn(" durability=power\n", one.log())
+        with open(two.work / "batond.log", "ab") as log:
+            two.process = two.popen(log)
+        until(lambda: "supervisor.standby" in two.log(), 10, "it waits")
+        two.process.terminate()
+        self.assertEqual(two.process.wait(10), 0, two.log())
+        self.assertIn('supervisor.stopped it was a standby', two.log())
+        self.assertFalse((two.state / "endpoints.json").exists())
+        server.kill9()
+        until(lambda: one.ask("supervisor.info").get("storage") == "away", 10, "it has seen it")
+        one.config.write_text(one.config.read_text().replace("maxRetries: 2", "maxRetries: 3"))
+        one.process.send_signal(signal.SIGHUP)
+        time.sleep(0.5)
+        server.start()
+        until(lambda: "setting=policy.maxRetries applied" in one.log(), 20, "what it was told meanwhile is done\n" + one.log())
+        plan = until(lambda: one.ask_raw("plan.submit", plan={"steps": [wait_step("x", "0")]}).get("planId"), 20, "it is accepted")
+        self.assertEqual(one.wait_plan(plan)["status"], "completed")
+        server.kill9()
+        until(lambda: one.ask("supervisor.info").get("storage") == "away", 10, "it has seen it")
+        one.process.terminate()
+        self.assertEqual(one.process.wait(10), 75)
 
 
 class Codes(BatonTest):
