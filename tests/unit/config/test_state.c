@@ -98,6 +98,46 @@ static void directory_is_found_by_flag_variable_xdg_and_home(void **state)
     buf_done(&path);
 }
 
+/* 4000 bytes; one more is named. */
+static void a_path_has_its_length(void **state)
+{
+    char path[4003];
+    struct bt_error err = {0};
+
+    (void)state;
+    for (size_t n = 4000; n <= 4001; n++) {
+        const bool fits = n == 4000;
+        struct buf found;
+        memset(path, 'p', n);
+        path[0] = '/';
+        path[n] = 0;
+        buf_init(&found, 8192);
+        assert_int_equal(state_dir_find(path, &found, &err), fits ? BT_OK : BT_LIMIT);
+        if (fits) {
+            assert_string_equal(buf_cstr(&found), path);
+            assert_int_equal(state_dir_make(path, &err), BT_IO); /* one name has 255 bytes */
+        } else {
+            assert_string_equal(err.msg,
+                                "the path of the state directory is longer than 4000 bytes");
+            assert_int_equal(state_dir_make(path, &err), BT_LIMIT);
+            assert_non_null(strstr(err.msg, "...: a path is at most 4000 bytes"));
+        }
+        buf_done(&found);
+    }
+}
+
+/* What the caller has no room for is no path that is cut. */
+static void a_path_without_room_is_none(void **state)
+{
+    struct bt_error err = {0};
+    struct buf found;
+
+    (void)state;
+    buf_init(&found, 8);
+    assert_int_equal(state_dir_find("/12345678", &found, &err), BT_LIMIT);
+    buf_done(&found);
+}
+
 static void directory_of_a_project_is_the_users_alone(void **state)
 {
     struct place *p = *state;
@@ -151,6 +191,57 @@ static void directory_is_made_private_with_its_parents(void **state)
 }
 
 /* Who may rename the state directory can put another one in its place. */
+static void what_cannot_be_a_state_directory_is_named(void **state)
+{
+    struct place *p = *state;
+    char path[128];
+
+    write_bytes(p->token, "x", 0600);
+    assert_int_equal(state_dir_make(p->token, &p->err), BT_INVALID);
+    assert_non_null(strstr(p->err.msg, "is not a directory"));
+    (void)snprintf(path, sizeof path, "%s/inside", p->token);
+    assert_int_not_equal(state_dir_make(path, &p->err), BT_OK);
+    assert_non_null(strstr(p->err.msg, "cannot be created"));
+    assert_int_equal(chmod(p->dir, 0720), 0);
+    assert_int_equal(state_dir_make(p->dir, &p->err), BT_UNAUTHORIZED);
+    assert_non_null(strstr(p->err.msg, "others may write to it; run chmod 700"));
+    assert_int_equal(chmod(p->dir, 0702), 0);
+    assert_int_equal(state_dir_make(p->dir, &p->err), BT_UNAUTHORIZED);
+    assert_int_equal(chmod(p->dir, 0755), 0);
+    assert_int_equal(state_dir_make(p->dir, &p->err), BT_OK);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(p->dir, 1, 1), 0);
+        assert_int_equal(state_dir_make(p->dir, &p->err), BT_UNAUTHORIZED);
+        assert_non_null(strstr(p->err.msg, "belongs to user 1, not to you (0)"));
+        assert_int_equal(chown(p->dir, 0, 0), 0);
+    }
+}
+
+/* As the token, beside it and another one. */
+static void the_key_of_processes_is_made_once_and_private(void **state)
+{
+    struct place *p = *state;
+    char one[STATE_TOKEN_LEN + 1];
+    char two[STATE_TOKEN_LEN + 1];
+    char token[STATE_TOKEN_LEN + 1];
+    char path[96];
+    struct stat st;
+
+    (void)snprintf(path, sizeof path, "%s/processes.key", p->dir);
+    assert_int_equal(state_processes_make(p->dir, one, &p->err), BT_OK);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(st.st_size, STATE_TOKEN_LEN + 1);
+    assert_int_equal(state_processes_make(p->dir, two, &p->err), BT_OK);
+    assert_string_equal(one, two);
+    assert_int_equal(state_token_make(p->dir, token, &p->err), BT_OK);
+    assert_string_not_equal(one, token);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(state_processes_make(p->dir, two, &p->err), BT_OK);
+    assert_string_not_equal(one, two);
+    assert_int_equal(unlink(path), 0);
+}
+
 static void nobody_else_may_rename_what_is_above_the_state(void **state)
 {
     struct place *p = *state;
@@ -397,8 +488,12 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, place_open, place_close)
     const struct CMUnitTest tests[] = {
         TEST(directory_is_found_by_flag_variable_xdg_and_home),
+        TEST(a_path_has_its_length),
+        TEST(a_path_without_room_is_none),
         TEST(directory_of_a_project_is_the_users_alone),
         TEST(directory_is_made_private_with_its_parents),
+        TEST(what_cannot_be_a_state_directory_is_named),
+        TEST(the_key_of_processes_is_made_once_and_private),
         TEST(nobody_else_may_rename_what_is_above_the_state),
         TEST(token_is_made_once_and_private),
         TEST(processes_that_race_get_the_same_token),
