@@ -1,9 +1,11 @@
 /* Files of a state directory: written whole or not at all, read by whom they are for, and the block
  * that a full disk has left. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +22,66 @@ static const char *path(const char *name)
 
     (void)snprintf(text, sizeof text, "%s/%s", dir, name);
     return text;
+}
+
+/* ---- a disk that refuses ---- */
+
+ssize_t __real_read(int fd, void *at, size_t n);
+ssize_t __real_write(int fd, const void *at, size_t n);
+ssize_t __real_pwrite(int fd, const void *at, size_t n, off_t offset);
+ssize_t __real_getrandom(void *at, size_t n, unsigned flags);
+int __real_fsync(int fd);
+ssize_t __wrap_read(int fd, void *at, size_t n);
+ssize_t __wrap_write(int fd, const void *at, size_t n);
+ssize_t __wrap_pwrite(int fd, const void *at, size_t n, off_t offset);
+ssize_t __wrap_getrandom(void *at, size_t n, unsigned flags);
+int __wrap_fsync(int fd);
+
+static const char *failing = ""; /* the call that fails */
+static int fails_at;             /* so many of it from now; 0 = none */
+static int why;                  /* its errno; 0 = it does a part of what it is asked for */
+
+static bool fails(const char *call)
+{
+    if (strcmp(call, failing) != 0 || fails_at == 0 || --fails_at > 0) {
+        return false;
+    }
+    errno = why;
+    return true;
+}
+
+static void refuse(const char *call, int at, int with)
+{
+    failing = call;
+    fails_at = at;
+    why = with;
+}
+
+ssize_t __wrap_read(int fd, void *at, size_t n)
+{
+    return !fails("read") ? __real_read(fd, at, n) : why == 0 ? __real_read(fd, at, 2) : -1;
+}
+
+ssize_t __wrap_write(int fd, const void *at, size_t n)
+{
+    return !fails("write") ? __real_write(fd, at, n) : why == 0 ? __real_write(fd, at, 2) : -1;
+}
+
+ssize_t __wrap_pwrite(int fd, const void *at, size_t n, off_t offset)
+{
+    return !fails("pwrite") ? __real_pwrite(fd, at, n, offset)
+           : why == 0       ? __real_pwrite(fd, at, 2, offset)
+                            : -1;
+}
+
+ssize_t __wrap_getrandom(void *at, size_t n, unsigned flags)
+{
+    return fails("getrandom") ? -1 : __real_getrandom(at, n, flags);
+}
+
+int __wrap_fsync(int fd)
+{
+    return fails("fsync") ? -1 : __real_fsync(fd);
 }
 
 static int set_up(void **state)
@@ -200,6 +262,98 @@ static void each_call_gives_its_descriptors_back(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void a_call_that_is_interrupted_or_does_a_part_is_made_again(void **state)
+{
+    static const char *const calls[] = {"write", "read"};
+    static const int with[] = {EINTR, 0};
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        refuse(calls[i / 2], 1, with[i % 2]);
+        assert_int_equal(put("hello", FILE_REPLACE), BT_OK);
+        assert_int_equal(get(FILE_PRIVATE), BT_OK);
+        assert_string_equal(buf_cstr(&got), "hello");
+        assert_int_equal(fails_at, 0);
+    }
+}
+
+static void a_disk_that_refuses_leaves_what_was_there(void **state)
+{
+    static const struct {
+        const char *call;
+        int at;
+        const char *says, *left;
+    } cases[] = {
+        {"getrandom", 1, "no random bytes", "before"},
+        {"write", 1, "/f: cannot be written", "before"},
+        {"fsync", 1, "/f: cannot be written", "before"},
+        {"fsync", 2, "cannot be synced", "hello"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(put("before", FILE_REPLACE), BT_OK);
+        refuse(cases[i].call, cases[i].at, EIO);
+        assert_int_equal(put("hello", FILE_REPLACE), BT_IO);
+        says(cases[i].says);
+        assert_int_equal(get(FILE_PRIVATE), BT_OK);
+        assert_string_equal(buf_cstr(&got), cases[i].left);
+    }
+    refuse("read", 1, EIO);
+    assert_int_equal(get(FILE_PRIVATE), BT_IO);
+    says("/f: ");
+}
+
+static void a_block_that_is_not_whole_is_none(void **state)
+{
+    static const struct {
+        const char *call;
+        int with;
+    } cases[] = {{"pwrite", EIO}, {"pwrite", 0}, {"fsync", EIO}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        refuse(cases[i].call, 1, cases[i].with);
+        state_file_spare(dir, "spare");
+        assert_int_not_equal(access(path("spare"), F_OK), 0);
+    }
+    for (size_t i = 0; i <= sizeof cases / sizeof cases[0]; i++) {
+        const bool last = i == sizeof cases / sizeof cases[0];
+        state_file_spare(dir, "spare");
+        refuse(last ? "fsync" : cases[i].call, last ? 2 : 1, last ? EIO : cases[i].with);
+        assert_int_not_equal(state_file_use_spare(dir, "spare", "f", STR_LIT("text"), &err), BT_OK);
+        says("/f: cannot be written");
+        assert_int_equal(access(path("f"), F_OK) == 0, last); /* the directory was not synced */
+        (void)unlink(path("spare"));
+    }
+}
+
+/* Only root can try. */
+static void who_may_not_read_it_is_told_who_may(void **state)
+{
+    char within[96];
+    char want[256];
+
+    (void)state;
+    if (geteuid() != 0) {
+        skip();
+    }
+    assert_int_equal(put("secret", FILE_REPLACE), BT_OK);
+    assert_int_equal(seteuid(65534), 0);
+    assert_int_equal(get(FILE_PRIVATE), BT_UNAUTHORIZED);
+    (void)snprintf(want, sizeof want,
+                   "/f: you (user 65534) may not read it; only root, the user of the daemon, may: "
+                   "sudo -u root baton --state %s. Your own state directory: --state DIR or "
+                   "BATON_STATE",
+                   dir);
+    says(want);
+    (void)snprintf(within, sizeof within, "%s/within", dir);
+    assert_int_equal(state_file_read(within, "f", FILE_PRIVATE, &got, &err), BT_UNAUTHORIZED);
+    says("/within/f: you (user 65534) may not read it; only the user of the daemon may. Your own "
+         "state directory: --state DIR or BATON_STATE");
+    assert_int_equal(seteuid(0), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +364,10 @@ int main(void)
         TEST(a_link_and_a_pipe_are_no_files),
         TEST(a_spare_block_becomes_the_file),
         TEST(each_call_gives_its_descriptors_back),
+        TEST(a_call_that_is_interrupted_or_does_a_part_is_made_again),
+        TEST(a_disk_that_refuses_leaves_what_was_there),
+        TEST(a_block_that_is_not_whole_is_none),
+        TEST(who_may_not_read_it_is_told_who_may),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
