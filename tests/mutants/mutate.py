@@ -78,7 +78,7 @@ ROOMS = {
     "zone": ("protocol/zone/*.c", ["unit/zone", "unit/schedule"], r"edge\.schedule_zones$|e2e\.(schedules|waits|calc_times)$"),
     "artifact": ("protocol/artifact/*.c", ["unit/artifact", r"unit\.test_(sdk_artifact|api_artifacts)$"], FILES),
     "artifacts": ("supervisor/artifacts/*.c", ["unit/artifact", r"unit\.test_api_artifacts$"], FILES),
-    "client": ("protocol/client/*.c", [r"unit\.test_(state|state_file|fleet_map|seeds|credential|exchange)$", r"edge\.test_client(_answers|_memory|_moves|_plans|_remote|_sealed|_watch)?$"],
+    "client": ("protocol/client/*.c", [r"unit\.test_(state|state_file|fleet_map|seeds|credential|exchange)$", r"edge\.test_client(_answers|_memory|_moves|_plans|_remote|_sealed|_watch)?$", r"edge\.test_listener$"],
                r"e2e\.(bus|cli|cli_plans|certs|remote|transfer|no_key|late|auth|shards|fleet|fleet_grows|artifacts|habits)$"),
     "schedule": ("supervisor/schedule/**/*.c", ["unit/schedule", r"unit\.(test_api|journal)_schedules$"],
                  r"edge\.schedule_.*|e2e\.(schedules|schedules_declared|gallery_people|fleet_grows)$"),
