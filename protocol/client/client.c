@@ -294,6 +294,7 @@ enum bt_code client_send(struct bt_client *c, const struct buf *request, uint32_
                        timeout_ms);
     }
     if (ev.type == LINK_LOST) {
+        c->lane_fell = true; /* it may look up for a moment longer */
         return err_set(err, BT_UNAVAILABLE, "the daemon at %s went away before it answered",
                        c->at.control);
     }

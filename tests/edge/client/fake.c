@@ -13,6 +13,9 @@
 #include "protocol/wire/doc.h"
 #include "tests/support/cmocka.h"
 
+const char FAKE_HANGS_UP[] = "";
+const char FAKE_GARBAGE[] = "HTTP/1.1 400 Bad Request";
+
 static void must(bool ok, const char *what)
 {
     if (!ok) {
@@ -75,7 +78,11 @@ static void take_request(struct fake *f, const struct link_event *ev)
     must(f->n < FAKE_REQUESTS_MAX && len + type.len + 8 < sizeof f->log, "too many requests");
     (void)snprintf(f->log + len, sizeof f->log - len, "%u %.*s; ", shard, STR_ARG(type));
     fields = f->says(f, f->n++, shard, request, &bytes);
-    if (fields != NULL) {
+    if (fields == FAKE_HANGS_UP) {
+        link_server_hang_up(ev->server, link_msg_pipe(ev->msg));
+    } else if (fields == FAKE_GARBAGE) {
+        must(link_answer(ev->server, ev->request, FAKE_GARBAGE, strlen(FAKE_GARBAGE)), "an answer");
+    } else if (fields != NULL) {
         buf_init(&out, 2 * (size_t)LIMIT_CONTROL_BYTES);
         write_answer(f, fields, request, bytes, &out);
         if (sealed) {
@@ -107,6 +114,10 @@ static void *serve(void *self)
     }
 }
 
+/* With them it can hang up. */
+static const struct link_peer_limits peers = {
+    .peers = 64, .unfinished_bytes = 1024 * 1024, .unfinished_ms = 15000};
+
 static void start(struct fake *f, const struct link_limits *limits, const char *url,
                   const char *(*says)(struct fake *f, uint32_t n, uint32_t shard,
                                       struct doc request, struct str *bytes))
@@ -135,7 +146,7 @@ static void start(struct fake *f, const struct link_limits *limits, const char *
 void fake_start(struct fake *f, const char *(*says)(struct fake *f, uint32_t n, uint32_t shard,
                                                     struct doc request, struct str *bytes))
 {
-    const struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
+    const struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES, .peers = peers};
 
     start(f, &limits, "tcp://127.0.0.1:0", says);
 }
@@ -145,7 +156,7 @@ void fake_start_tls(struct fake *f, const char *pem, const char *ca,
                                         struct doc request, struct str *bytes))
 {
     const struct link_limits limits = {
-        .recv_max = LIMIT_STEP_BYTES, .cert_file = pem, .ca_file = ca};
+        .recv_max = LIMIT_STEP_BYTES, .cert_file = pem, .ca_file = ca, .peers = peers};
 
     start(f, &limits, "tls+tcp://localhost:0", says);
 }

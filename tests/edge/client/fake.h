@@ -12,6 +12,10 @@
 
 enum { FAKE_SHARDS = 2, FAKE_REQUESTS_MAX = 64, FAKE_ROOM = 16 * 1024 };
 
+/* In the place of an answer: the connection ends; bytes that are no message. */
+extern const char FAKE_HANGS_UP[];
+extern const char FAKE_GARBAGE[];
+
 struct fake {
     char dir[64]; /* the state directory: its addresses are those of shard 0 */
     char url[FAKE_SHARDS][64];

@@ -1,4 +1,5 @@
-/* A fleet of several shards seen by libbaton: where a request goes, and when that is asked anew. */
+/* Where a request of libbaton goes: which shard of a fleet, when that is asked anew, and daemons
+ * that hang up or are none. */
 #include <stdio.h>
 #include <string.h>
 
@@ -224,6 +225,79 @@ static void only_a_shard_and_its_address_are_followed(void **state)
     stop();
 }
 
+/* ---- one daemon ---- */
+
+static const char *const *answers; /* one after the other; the last one for ever */
+
+static const char *says_in_turn(struct fake *f, uint32_t n, uint32_t shard, struct doc request,
+                                struct str *bytes)
+{
+    const char *said = *answers;
+
+    (void)f, (void)n, (void)shard, (void)request, (void)bytes;
+    answers += answers[1] != NULL;
+    return said;
+}
+
+static void open_alone(const char *const *said)
+{
+    struct bt_error err;
+
+    answers = said;
+    fake_start(&fake, says_in_turn);
+    assert_int_equal(bt_client_open(fake.dir, &client, &err), BT_OK);
+}
+
+/* Its outcome is unknown; the next call goes over another connection. */
+static void a_daemon_that_hangs_up_has_gone_before_it_answered(void **state)
+{
+    static const char *const said[] = {OK, FAKE_HANGS_UP, OK, NULL};
+    struct bt_error err;
+    char want[128];
+
+    (void)state;
+    open_alone(said);
+    assert_int_equal(bt_client_call(client, "plan.get", NULL, NULL, &err), BT_OK);
+    assert_int_equal(bt_client_call(client, "plan.get", NULL, NULL, &err), BT_UNAVAILABLE);
+    (void)snprintf(want, sizeof want, "the daemon at %s went away before it answered", fake.url[0]);
+    assert_string_equal(err.msg, want);
+    assert_int_equal(bt_client_call(client, "plan.get", NULL, NULL, &err), BT_OK);
+    assert_int_equal(fake.n, 3);
+    stop();
+}
+
+/* A plan has its key: it is sent again. */
+static void a_plan_whose_daemon_hangs_up_is_sent_again(void **state)
+{
+    static const char *const said[] = {FAKE_HANGS_UP, OK, NULL};
+    struct bt_error err;
+    char id[BT_ID_LEN + 1];
+
+    (void)state;
+    open_alone(said);
+    assert_int_equal(bt_submit(client, &(struct bt_submit){.goal = "g"}, id, NULL, &err), BT_OK);
+    assert_string_equal(id, "p");
+    assert_int_equal(fake.n, 2);
+    stop();
+}
+
+static void a_program_that_is_no_daemon_is_named(void **state)
+{
+    static const char *const said[] = {FAKE_GARBAGE, OK, NULL};
+    struct bt_error err;
+    char *json = NULL;
+    char want[128];
+
+    (void)state;
+    open_alone(said);
+    assert_int_equal(bt_client_call(client, "plan.get", NULL, &json, &err), BT_UNAVAILABLE);
+    assert_null(json);
+    (void)snprintf(want, sizeof want, "the program at %s is no daemon of Baton: ", fake.url[0]);
+    assert_ptr_equal(strstr(err.msg, want), err.msg);
+    assert_int_equal(bt_client_call(client, "plan.get", NULL, NULL, &err), BT_OK);
+    stop();
+}
+
 static void the_version_is_that_of_the_library(void **state)
 {
     (void)state;
@@ -238,6 +312,9 @@ int main(void)
         cmocka_unit_test(a_shard_that_does_not_answer_is_asked_for_again_by_the_next_request),
         cmocka_unit_test(a_shard_on_another_host_needs_a_connection_to_one),
         cmocka_unit_test(only_a_shard_and_its_address_are_followed),
+        cmocka_unit_test(a_daemon_that_hangs_up_has_gone_before_it_answered),
+        cmocka_unit_test(a_plan_whose_daemon_hangs_up_is_sent_again),
+        cmocka_unit_test(a_program_that_is_no_daemon_is_named),
         cmocka_unit_test(the_version_is_that_of_the_library),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,69 +132,90 @@ static void the_first_that_answers_is_asked_and_gets_no_token(void **state)
     stop();
 }
 
+/* On a busy machine a handshake may take longer than a node is waited for: then it is asked again.
+ */
+static void is_found(int node)
+{
+    for (int i = 0; i < 20; i++) {
+        if (asked() == node) {
+            return;
+        }
+        (void)usleep(100000);
+    }
+    fail_msg("node %d was not found: %s", node, fake.log);
+}
+
+/* Whether all that was asked since `began` was answered without such a wait. */
+static bool was_quick(msec began)
+{
+    return clock_mono_ms() - began < 600;
+}
+
 /* One whose storage is away is left for the next one, and that one is asked from then on. */
 static void who_leads_is_found_behind_one_whose_storage_is_away(void **state)
 {
+    const msec began = clock_mono_ms();
+
     (void)state;
     start("");
     leads[0] = false;
+    is_found(1);
+    if (was_quick(began)) {
+        assert_string_equal(fake.log, "0 auth.begin; 0 plan.get; 1 plan.get; ");
+    }
+    fake.log[0] = 0;
     assert_int_equal(asked(), 1);
-    assert_string_equal(fake.log, "0 auth.begin; 0 plan.get; 1 plan.get; ");
-    assert_int_equal(asked(), 1);
-    assert_int_equal(fake.n, 4);
+    assert_string_equal(fake.log, "1 plan.get; ");
     leads[1] = false;
     leads[0] = true;
-    assert_int_equal(asked(), 0);
+    is_found(0);
     stop();
 }
 
 /* The answer of the first one stands; the other one is asked again after a second. */
 static void when_none_leads_all_are_asked_once_in_a_second(void **state)
 {
-    msec began;
+    msec began = clock_mono_ms();
 
     (void)state;
     start("");
     leads[0] = leads[1] = false;
-    began = clock_mono_ms();
     assert_int_equal(asked(), -1);
-    assert_string_equal(fake.log, "0 auth.begin; 0 plan.get; 1 plan.get; ");
-    fake.log[0] = 0;
-    assert_int_equal(asked(), -1);
-    if (clock_mono_ms() - began < 1000) {
-        assert_null(strstr(fake.log, "1 plan.get"));
-        assert_non_null(strstr(fake.log, "0 plan.get"));
+    if (was_quick(began)) {
+        assert_string_equal(fake.log, "0 auth.begin; 0 plan.get; 1 plan.get; ");
+        fake.log[0] = 0;
+        assert_int_equal(asked(), -1);
+        if (was_quick(began)) {
+            assert_null(strstr(fake.log, "1 plan.get"));
+            assert_non_null(strstr(fake.log, "0 plan.get"));
+        }
+        (void)usleep(1100000);
+        began = clock_mono_ms();
+        fake.log[0] = 0;
+        assert_int_equal(asked(), -1);
+        if (was_quick(began)) {
+            assert_non_null(strstr(fake.log, "0 plan.get"));
+            assert_non_null(strstr(fake.log, "1 plan.get"));
+        }
     }
-    while (clock_mono_ms() - began < 1100) {
-        (void)usleep(10000);
-    }
-    fake.log[0] = 0;
-    began = clock_mono_ms();
-    assert_int_equal(asked(), -1);
-    assert_non_null(strstr(fake.log, "0 plan.get"));
-    assert_non_null(strstr(fake.log, "1 plan.get"));
     leads[1] = true;
-    while (clock_mono_ms() - began < 1100) {
-        (void)usleep(10000);
-    }
-    assert_int_equal(asked(), 1);
+    is_found(1);
     stop();
 }
 
 /* After 700 ms without a connection. */
 static void who_does_not_listen_is_left_for_the_next(void **state)
 {
-    msec began = clock_mono_ms();
+    const msec began = clock_mono_ms();
 
     (void)state;
     start(NOBODY ",");
-    assert_int_equal(asked(), 0);
+    is_found(0);
     assert_true(clock_mono_ms() - began >= 700);
-    began = clock_mono_ms();
     for (int i = 0; i < 5; i++) {
         assert_int_equal(asked(), 0); /* it is not left again */
     }
-    assert_int_equal(fake.n, 7);
+    assert_null(strstr(fake.log, "1 "));
     stop();
 }
 
