@@ -23,12 +23,9 @@ bool fleet_map_read(const char *path, struct buf *ret_map)
     bool ok;
 
     buf_init(ret_map, json_doc_capacity(MAP_BYTES));
-    if (fd < 0) {
-        return false;
-    }
     buf_init(&json, MAP_BYTES);
     ok = read_file(fd, &json) && json_to_doc(buf_str(&json), NULL, ret_map, NULL) == BT_OK;
-    (void)close(fd);
+    (void)close(fd); /* of no file neither does anything */
     buf_done(&json);
     if (!ok) {
         buf_clear(ret_map);

@@ -318,9 +318,6 @@ enum bt_code client_shards_count(struct bt_client *c, uint32_t *ret, struct bt_e
     enum bt_code code = BT_OK;
 
     *ret = 1;
-    if (c->pinned[0] != 0) {
-        return BT_OK;
-    }
     if (c->shards != NULL && c->shards->n > 0) { /* it may have grown; one shard does not grow */
         *ret = c->shards->n;
         if (*ret == 1 || clock_mono_ms() - c->shards->asked_at < COUNT_MS) {

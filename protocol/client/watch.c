@@ -266,8 +266,8 @@ static enum bt_code check_vector(const char *vector, uint32_t shards, struct bt_
 enum bt_code bt_watch_open_after(struct bt_client *c, const char *vector, struct bt_watch **ret,
                                  struct bt_error *err)
 {
-    uint32_t shards = 1;
-    enum bt_code code = BT_OK;
+    uint32_t shards;
+    enum bt_code code;
 
     if (c->watch != NULL) {
         return err_set(err, BT_CONFLICT, "a client has at most one watch at a time");
