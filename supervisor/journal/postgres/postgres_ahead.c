@@ -85,7 +85,7 @@ PGresult *pg_ahead_take(struct pg_stmt *s)
     for (uint32_t i = 0; i < s->of->ahead_n; i++) {
         struct pg_ahead *a = &s->of->ahead[i];
         PGresult *found = a->rows;
-        if (found == NULL || a->which != s->which || a->ix != ix ||
+        if (a->which != s->which || a->ix != ix ||
             (rows && (bound_number(s, 0) != 1 || bound_number(s, 1) != a->last))) {
             continue;
         }

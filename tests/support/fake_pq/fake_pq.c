@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <endian.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <libpq-fe.h>
 #include <poll.h>
@@ -81,6 +82,11 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
     const bool comes = is_open && !newest->silent && newest->ready <= until;
 
     assert_true(timeout >= 0);
+    if (fake_pq.poll_errno != 0) {
+        errno = fake_pq.poll_errno;
+        fake_pq.poll_errno = 0;
+        return -1;
+    }
     fds[0].revents = 0;
     fake_pq.now = comes && newest->ready > fake_pq.now ? newest->ready
                   : comes                              ? fake_pq.now
@@ -248,6 +254,7 @@ char *PQcmdTuples(PGresult *r)
 
 char *PQresultErrorField(const PGresult *r, int field)
 {
+    assert_true(field == PG_DIAG_SQLSTATE || field == PG_DIAG_MESSAGE_PRIMARY);
     if (r == NULL || r->state[0] == 0) {
         return NULL;
     }
@@ -587,8 +594,9 @@ int PQpipelineSync(PGconn *c)
     }
     c->begun = false;
     c->bad = c->lost || c->unanswered;
-    put(c, result(PGRES_PIPELINE_SYNC, 0, 0));
-    c->n--;
+    put(c, fake_pq.no_sync ? NULL : result(PGRES_PIPELINE_SYNC, 0, 0));
+    c->n -= fake_pq.no_sync ? 0 : 1;
+    fake_pq.no_sync = false;
     c->synced = c->n;
     c->ready = fake_pq.now + fake_pq.latency;
     return 1;

@@ -34,6 +34,8 @@ struct fake_pq {
     uint32_t refused;     /* so many attempts to connect are refused */
     uint32_t connections; /* of all times */
     int left;             /* results and connections that nobody has freed */
+    int poll_errno;       /* the next poll fails with it */
+    bool no_sync;         /* the answers of the next pipeline end without that of its Sync */
     bool writes_down;     /* what is sent goes to `log` */
     bool writes_prepared; /* the texts of prepared statements, too; else how many there are */
     struct buf log;

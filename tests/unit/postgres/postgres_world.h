@@ -2,6 +2,7 @@
 #ifndef TESTS_POSTGRES_WORLD_H
 #define TESTS_POSTGRES_WORLD_H
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

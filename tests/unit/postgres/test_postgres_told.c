@@ -192,11 +192,28 @@ static void tell_batches(void)
         done(journal_plan_add(j, &no_key, &id, &err), &err);
     }
     done(journal_commit(j, &err), &err);
-    part("close within a batch that a read has sent");
-    done(add_rows(j, 1, &err), &err);
-    done(journal_plan_by_key(j, STR_LIT("key"), &p, &err), &err);
     journal_close(j);
-    tell_sent();
+}
+
+/* Within a batch that a read has sent: then it is rolled back. */
+static void tell_closings(void)
+{
+    struct journal_plan p;
+
+    for (uint32_t refused = 0; refused < 2; refused++) {
+        struct bt_error err = {.msg = ""};
+        struct journal *j;
+        world_begin();
+        j = world_lead();
+        assert_int_equal(add_rows(j, 1, &err), BT_OK);
+        assert_int_equal(journal_plan_by_key(j, STR_LIT("key"), &p, &err), BT_NOT_FOUND);
+        fake_pq.writes_down = true;
+        fake_pq_fail_text("ROLLBACK", FAKE_PQ_ERROR, "57014", refused);
+        part(refused == 0 ? "close within a batch" : "close, and the rollback is refused");
+        journal_close(j);
+        tell_sent();
+        fake_pq_end();
+    }
 }
 
 static void tell_reads(void)
@@ -213,6 +230,8 @@ static void tell_reads(void)
     part("reads");
     done(journal_events(j, 1, 0, 10, see_any, NULL, &err), &err);
     done(journal_plans_open(j, see_plan, NULL, &err), &err);
+    sql_of(j)->engine->ahead(sql_of(j), (uint64_t[]){7, 8}, 2);
+    tell_sent();
     for (int kind = JOURNAL_KEY_SESSION; kind <= JOURNAL_KEY_NAME; kind++) {
         done(journal_key_is_at(j, 3, (enum journal_key)kind, key, &found, &err), &err);
         buf_printf(&told, "found %d\n", found);
@@ -543,6 +562,7 @@ static void what_is_sent_is_as_it_is_told(void **state)
         PARTS[i]();
         fake_pq_end();
     }
+    tell_closings();
     tell_rides();
     assert_int_equal(told.bad, BT_OK);
     golden_keep(TOLD, was, buf_cstr(&told));

@@ -157,12 +157,59 @@ static void who_loses_it_before_effects_does_nothing(void **state)
     expect(add_rows(j, 1, &err), BT_OK, &err);
     fake_pq.latency = TWO_THIRDS / 4 + 1;
     fake_pq_fail_text("fence", FAKE_PQ_ERROR, "40001", 3);
-    expect(journal_commit(j, &err), BT_OK, &err);
-    fake_pq.latency = 0;
-    fake_pq.stored.epoch++;
-    fake_pq.now += THIRD;
-    expect(journal_keep(j, &err), BT_IO, &err);
+    fake_pq_fail(6, FAKE_PQ_ERROR, "22012", 1); /* the renewal, after four turns */
+    expect(journal_commit(j, &err), BT_IO, &err);
     assert_non_null(strstr(err.msg, "another daemon has taken this journal over"));
+    assert_int_equal(fake_pq.stored.rows, 1);
+    expect(add_rows(j, 1, &err), BT_IO, &err);
+    end(j);
+}
+
+/* The renewal takes a ride, whose answers take long, too. */
+static void effects_wait_no_longer_than_two_thirds(void **state)
+{
+    struct journal *j = begin();
+    struct bt_error err;
+
+    (void)state;
+    expect(add_rows(j, 1, &err), BT_OK, &err);
+    fake_pq.latency = TWO_THIRDS / 4 + 1;
+    fake_pq_fail_text("fence", FAKE_PQ_ERROR, "40001", 3);
+    fake_pq_fail(6, FAKE_PQ_LOST, NULL, 1);
+    expect(journal_commit(j, &err), BT_IO, &err);
+    assert_non_null(strstr(err.msg, "answers too late for a lease of 3000 ms"));
+    assert_int_equal(fake_pq.stored.epoch, 2);
+    assert_int_equal(fake_pq.stored.rows, 1);
+    end(j);
+}
+
+static void a_poll_that_fails_is_a_connection_that_is_lost_but_for_a_signal(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct journal *j = begin();
+        struct bt_error err;
+        fake_pq.latency = 100;
+        fake_pq.poll_errno = i == 0 ? EINTR : EBADF;
+        expect(add_rows(j, 1, &err), BT_OK, &err);
+        expect(journal_commit(j, &err), BT_OK, &err);
+        assert_int_equal(fake_pq.connections, 1 + i);
+        assert_int_equal(fake_pq.stored.rows, 1);
+        end(j);
+    }
+}
+
+static void answers_that_end_too_early_are_lost(void **state)
+{
+    struct journal *j = begin();
+    struct bt_error err;
+
+    (void)state;
+    expect(add_rows(j, 1, &err), BT_OK, &err);
+    fake_pq.no_sync = true;
+    expect(journal_commit(j, &err), BT_OK, &err);
+    assert_int_equal(fake_pq.connections, 2);
+    assert_int_equal(fake_pq.stored.rows, 1);
     end(j);
 }
 
@@ -614,6 +661,9 @@ int main(void)
         cmocka_unit_test(a_renewal_that_is_refused_is_tried_again_until_two_thirds),
         cmocka_unit_test(effects_wait_for_a_renewal_when_the_turn_took_long),
         cmocka_unit_test(who_loses_it_before_effects_does_nothing),
+        cmocka_unit_test(effects_wait_no_longer_than_two_thirds),
+        cmocka_unit_test(a_poll_that_fails_is_a_connection_that_is_lost_but_for_a_signal),
+        cmocka_unit_test(answers_that_end_too_early_are_lost),
         cmocka_unit_test(an_answer_counts_until_half_a_lease),
         cmocka_unit_test(the_caller_is_called_every_20_ms_after_250_ms),
         cmocka_unit_test(a_ride_ends_when_the_caller_wants_no_more_of_it),
