@@ -400,6 +400,20 @@ static void start_due(struct node *n)
     }
 }
 
+/* Frees it; its exit code. */
+static int done(struct node *n)
+{
+    const int code = n->exit_code;
+
+    forget_nodes(n);
+    journal_look_close(n->look);
+    buf_done(&n->written);
+    buf_done(&n->places);
+    (void)close(n->signals);
+    free(n);
+    return code;
+}
+
 int node_run(const struct node_options *opt, char **argv)
 {
     struct node *n = calloc(1, sizeof *n);
@@ -409,8 +423,10 @@ int node_run(const struct node_options *opt, char **argv)
     msec beat_at = 0;
 
     if (n == NULL || journal_lock_dir(opt->state_dir, &err) != BT_OK) {
+        const int code = n == NULL ? EXIT_FAILURE_TO_START : EXIT_LOCKED;
         log_err("supervisor.start", "%s", n == NULL ? "out of memory" : err.msg);
-        return n == NULL ? EXIT_FAILURE_TO_START : EXIT_LOCKED;
+        free(n);
+        return code;
     }
     *n = (struct node){.opt = opt,
                        .argv = argv,
@@ -438,5 +454,5 @@ int node_run(const struct node_options *opt, char **argv)
         log_warn("supervisor.stop", "%s", err.msg);
     }
     log_info("supervisor.stopped", "node=\"%s\"", opt->name);
-    return n->exit_code;
+    return done(n);
 }

@@ -89,7 +89,7 @@ ROOMS = {
     "certs": ("supervisor/certs/*.c", ["unit/certs", r"e2e\.certs$"], r"e2e\.(remote|fleet)$"),
     "daemon": ("supervisor/*.c", ["unit/daemon", r"e2e\.(batond|processes|who_left|late)$"],
                r"edge\.test_(client|spawn_daemon)$|e2e\.(cli|ends|faults|given_up|apart|supervision|keys|fleet|fleet_rides|auth|storage)$"),
-    "node": ("supervisor/node/*.c", [r"unit\.test_(balance|node_map)$", r"e2e\.(fleet|fleet_grows|shards)$"], r"e2e\.(fleet_.*|shard.*)$"),
+    "node": ("supervisor/node/*.c", [r"unit\.test_(balance|node|node_map)$", r"e2e\.(fleet|fleet_grows|shards)$"], r"e2e\.(fleet_.*|shard.*)$"),
     "postgres": ("supervisor/journal/postgres/*.c", ["unit/postgres", r"postgres\.", r"edge\.postgres_.*"], r"e2e\.(fleet|fleet_.*|shards)$"),
     "journal_log": ("supervisor/journal/log/*.c", ["unit/journal", "edge/journal"], r"e2e\.(golden|damage|full_disk)$"),
     "bridge": ("supervisor/bridge/*.c", ["unit/bridge", r"e2e\.(bridge_nats|shards_nats)$"], r"e2e\.fleet_rewound_readers$"),
