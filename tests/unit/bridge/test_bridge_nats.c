@@ -199,6 +199,110 @@ static void of_tls_each_file_is_named(void **state)
     says("only its owner can read");
 }
 
+/* ---- what libnats is told ---- */
+
+static const char *refuses; /* the function that fails */
+static uint32_t told;       /* calls with the values that they must have */
+static char secret_told[64];
+
+static natsStatus tell(const char *name, bool right)
+{
+    if (!right) {
+        fail_msg("%s got another value", name);
+    }
+    told++;
+    return refuses != NULL && strcmp(refuses, name) == 0 ? NATS_NO_MEMORY : NATS_OK;
+}
+
+/* When the test says which it is. */
+static bool is_secret(const char *text)
+{
+    return secret_told[0] == 0 || strcmp(text, secret_told) == 0;
+}
+
+#define TOLD(name, right, parameters, arguments)                                                   \
+    natsStatus __real_natsOptions_##name parameters;                                               \
+    natsStatus __wrap_natsOptions_##name parameters;                                               \
+    natsStatus __wrap_natsOptions_##name parameters                                                \
+    {                                                                                              \
+        const natsStatus st = tell(#name, right);                                                  \
+        return st != NATS_OK ? st : __real_natsOptions_##name arguments;                           \
+    }
+TOLD(SetServers, n == 1 && strncmp(servers[0], "nats://127.0.0.1:", 17) == 0,
+     (natsOptions * o, const char **servers, int n), (o, servers, n))
+TOLD(SetName, strcmp(name, "baton-bridge-nats") == 0, (natsOptions * o, const char *name),
+     (o, name))
+TOLD(SetTimeout, ms == 3000, (natsOptions * o, int64_t ms), (o, ms))
+TOLD(SetMaxReconnect, n == -1, (natsOptions * o, int n), (o, n))
+TOLD(SetReconnectWait, ms == 100, (natsOptions * o, int64_t ms), (o, ms))
+TOLD(SetPingInterval, ms == 5000, (natsOptions * o, int64_t ms), (o, ms))
+TOLD(SetErrorHandler, fn != NULL && self != NULL, (natsOptions * o, natsErrHandler fn, void *self),
+     (o, fn, self))
+TOLD(SetReconnectBufSize, n == 0, (natsOptions * o, int n), (o, n))
+TOLD(SetFailRequestsOnDisconnect, on, (natsOptions * o, bool on), (o, on))
+TOLD(SetSecure, on, (natsOptions * o, bool on), (o, on))
+TOLD(SetUserCredentialsFromFiles, strcmp(a, file) == 0 && b == NULL,
+     (natsOptions * o, const char *a, const char *b), (o, a, b))
+TOLD(SetNKeyFromSeed, key[0] == 'U' && strlen(key) == 56 && strcmp(seed, file) == 0,
+     (natsOptions * o, const char *key, const char *seed), (o, key, seed))
+TOLD(SetUserInfo, strcmp(user, "u") == 0 && is_secret(password),
+     (natsOptions * o, const char *user, const char *password), (o, user, password))
+TOLD(SetToken, is_secret(token), (natsOptions * o, const char *token), (o, token))
+
+static void a_connection_is_made_with_what_it_needs_or_not_at_all(void **state)
+{
+    static const char *const NAMES[] = {"SetServers",
+                                        "SetName",
+                                        "SetTimeout",
+                                        "SetMaxReconnect",
+                                        "SetReconnectWait",
+                                        "SetPingInterval",
+                                        "SetErrorHandler",
+                                        "SetReconnectBufSize",
+                                        "SetFailRequestsOnDisconnect"};
+    const struct options plain = {.name = "main"};
+
+    (void)state;
+    told = 0;
+    refuses = NULL;
+    assert_int_equal(open_with(plain), BT_UNAVAILABLE);
+    assert_int_equal(told, 9);
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+        refuses = NAMES[i];
+        assert_int_equal(open_with(plain), BT_NOMEM);
+        assert_string_equal(err.msg, "--server: out of memory");
+    }
+    refuses = NULL;
+}
+
+static void a_proof_is_the_first_line_of_its_file(void **state)
+{
+    static const char seed[] = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY";
+    static const char *const NAMES[] = {"SetUserCredentialsFromFiles", "SetNKeyFromSeed",
+                                        "SetUserInfo", "SetToken"};
+    const struct options ways[] = {{.creds = file},
+                                   {.nkey = file},
+                                   {.user = "u", .password_file = file},
+                                   {.token_file = file}};
+    char text[128];
+
+    (void)state;
+    (void)snprintf(secret_told, sizeof secret_told, "%s", seed);
+    for (size_t i = 0; i < 4; i++) {
+        (void)snprintf(text, sizeof text, "%s\r\nmore\n", seed);
+        write_secret(text, 0600);
+        told = 0;
+        refuses = NULL;
+        assert_int_equal(open_with(ways[i]), BT_UNAVAILABLE);
+        assert_int_equal(told, 10);
+        refuses = NAMES[i];
+        assert_int_equal(open_with(ways[i]), BT_NOMEM);
+        assert_string_equal(err.msg, "the proof for the server: out of memory");
+    }
+    secret_told[0] = 0;
+    refuses = NULL;
+}
+
 /* ---- a server ---- */
 
 /* A server of one connection, in a thread: it says what it is, and answers pings. */
@@ -303,6 +407,30 @@ static void a_failure_is_said_with_what_the_server_said_before(void **state)
     nats_free(n);
 }
 
+static void a_server_that_cannot_be_trusted_is_not_used(void **state)
+{
+    struct options opt = {.servers_n = 1, .tls = true, .name = "main"};
+    struct server s;
+    struct nats *n = NULL;
+
+    (void)state;
+    if (access("/etc/ssl/certs/ca-certificates.crt", R_OK) != 0) {
+        print_message("SKIP: this system has no list of authorities\n");
+        return;
+    }
+    refuses = NULL;
+    start_server(&s);
+    opt.servers[0] = s.url;
+    assert_int_equal(nats_open(&opt, &n, &err), BT_UNAUTHORIZED); /* it has no TLS */
+    says("the server at nats://127.0.0.1:");
+    end_server(&s);
+    refuses = "SetSecure";
+    opt.servers[0] = "nats://127.0.0.1:1";
+    assert_int_equal(nats_open(&opt, &n, &err), BT_INVALID);
+    assert_null(n);
+    refuses = NULL;
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -313,6 +441,9 @@ int main(void)
         TEST(a_file_with_a_secret_is_its_owners),
         TEST(a_file_of_the_service_manager_may_be_of_any_mode),
         TEST(of_tls_each_file_is_named),
+        TEST(a_connection_is_made_with_what_it_needs_or_not_at_all),
+        TEST(a_proof_is_the_first_line_of_its_file),
+        TEST(a_server_that_cannot_be_trusted_is_not_used),
         TEST(a_failure_is_said_with_what_the_server_said_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
