@@ -92,11 +92,11 @@ int fleet_run(const struct options *o, char **argv, uint32_t shards, int stop_fd
     (void)sigemptyset(&child);
     (void)sigaddset(&child, SIGCHLD);
     fds[1].fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-    for (uint32_t i = 0; i < shards; i++) {
+    for (uint32_t i = 0; i < shards && !f.ending; i++) {
         f.pids[i] = start(argv, i, shards);
         if (f.pids[i] < 0) {
             log_err("bridge.shard", "fork: %s", strerror(errno));
-            f.left--;
+            f.left = i; /* those that have started */
             f.exit_code = EXIT_NOT_STARTED;
             end_all(&f);
         }

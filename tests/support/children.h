@@ -22,7 +22,7 @@ enum { CHILDREN_MAX = 64, CHILDREN_TEXT = 4096, CHILDREN_FIRST = 1001 };
 static struct {
     char ran[CHILDREN_MAX][CHILDREN_TEXT]; /* "path arg ... [NOTIFY_SOCKET=...] ..." */
     uint32_t n;
-    bool refused;     /* the next fork fails */
+    int refused_at;   /* the n-th fork from now on fails; 0 = none */
     int on_term;      /* the exit code of one that gets SIGTERM; -1: it goes on */
     char killed[256]; /* "1001:15 ..." */
     struct {
@@ -59,8 +59,7 @@ pid_t __wrap_fork(void)
     pid_t pid;
     size_t len = 0;
 
-    if (children.refused) {
-        children.refused = false;
+    if (children.refused_at > 0 && --children.refused_at == 0) {
         return -1;
     }
     assert_true(children.n < CHILDREN_MAX);

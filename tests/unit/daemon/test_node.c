@@ -514,11 +514,11 @@ static void a_shard_that_cannot_be_started_is_tried_again_a_second_later(void **
     char path[96];
 
     (void)state;
-    children.refused = true;
+    children.refused_at = 1;
     (void)run_for(AGAIN - 1);
     assert_int_equal(children.n, 1);
     (void)set_up(state);
-    children.refused = true;
+    children.refused_at = 1;
     (void)run_for(2 * AGAIN);
     assert_int_equal(children.n, 2);
     assert_non_null(strstr(children.ran[1], "--shard 0/2"));
