@@ -353,8 +353,7 @@ static void start(struct server *s, const struct sockaddr_storage *at, bool v6, 
         MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, s, MHD_OPTION_CONNECTION_LIMIT, s->conns_max,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVER_CONNECTION_BYTES,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SERVER_SILENT_S, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_ARRAY, pem != NULL ? tls : plain,
-        MHD_OPTION_END);
+        MHD_OPTION_ARRAY, pem != NULL ? tls : plain, MHD_OPTION_END);
 }
 
 enum bt_code server_new(const struct options *opt, uint16_t port, struct upstream *up,
