@@ -1,5 +1,6 @@
 /* The rooms of credentials and sessions without memory or random numbers, and what of keys is left
  * in memory: nothing. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -17,6 +18,8 @@ static char dir[64];
 static char logged[65536];
 static size_t logged_n;
 
+#define ZEROS_64 "0000000000000000000000000000000000000000000000000000000000000000"
+
 /* ---- what fails, and what is wiped ---- */
 
 ssize_t __real_getrandom(void *at, size_t n, unsigned flags);
@@ -29,13 +32,19 @@ void __real_explicit_bzero(void *at, size_t n);
 void __wrap_explicit_bzero(void *at, size_t n);
 
 static int random_fails; /* the number of the call; 0 = none */
+static int random_errno = EIO;
+static bool random_short; /* a byte less than was asked for */
 static int hash_fails;
 static uint8_t wiped_key[AUTH_KEY_BYTES];
 static int wiped; /* calls that had this key in their bytes */
 
 ssize_t __wrap_getrandom(void *at, size_t n, unsigned flags)
 {
-    return random_fails > 0 && --random_fails == 0 ? -1 : __real_getrandom(at, n, flags);
+    if (random_fails > 0 && --random_fails == 0) {
+        errno = random_errno;
+        return -1;
+    }
+    return __real_getrandom(at, random_short ? n - 1 : n, flags);
 }
 
 bool __wrap_handshake_mac_key(const uint8_t key[AUTH_KEY_BYTES], const struct handshake *h,
@@ -217,6 +226,45 @@ static void without_random_numbers_there_is_neither_a_table_nor_a_handshake(void
     sessions_free(s);
 }
 
+static void a_client_without_memory_or_random_numbers_opens_no_session(void **state)
+{
+    const struct auth_begun begun = {
+        STR_LIT("00000000000000000000000000000000"), STR_LIT(ZEROS_64), STR_LIT(ZEROS_64), {"", 0}};
+    const uint8_t key[AUTH_KEY_BYTES] = {1};
+    char nonce[2 * AUTH_NONCE_BYTES + 1];
+    struct auth_session s;
+    struct bt_error err;
+
+    (void)state;
+    random_fails = 1;
+    assert_int_equal(auth_session_begin(&s, nonce, &err), BT_INTERNAL);
+    assert_string_equal(err.msg, "no random bytes for a handshake");
+    assert_int_equal(auth_session_begin(&s, nonce, &err), BT_OK);
+    hash_fails = 1;
+    assert_int_equal(auth_session_finish(&s, key, &begun, &err), BT_NOMEM);
+    assert_string_equal(err.msg, "out of memory for a handshake");
+    assert_false(s.open);
+    hash_fails = 0;
+    assert_int_equal(auth_session_finish(&s, key, &begun, &err), BT_UNAUTHORIZED);
+    assert_false(s.open);
+}
+
+static void a_signal_while_random_numbers_are_made_is_no_failure(void **state)
+{
+    uint8_t bytes[8];
+
+    (void)state;
+    random_fails = 1;
+    random_errno = EINTR;
+    assert_true(auth_random(bytes, sizeof bytes));
+    random_fails = 1;
+    random_errno = EIO;
+    assert_false(auth_random(bytes, sizeof bytes));
+    random_short = true;
+    assert_false(auth_random(bytes, sizeof bytes));
+    random_short = false;
+}
+
 /* ---- keys in memory ---- */
 
 static void no_block_is_given_back_with_a_key_in_it(void **state)
@@ -300,6 +348,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(without_memory_no_credential_is_known_and_none_is_leaked),
         TEST(without_random_numbers_there_is_neither_a_table_nor_a_handshake),
+        TEST(a_client_without_memory_or_random_numbers_opens_no_session),
+        TEST(a_signal_while_random_numbers_are_made_is_no_failure),
         TEST(no_block_is_given_back_with_a_key_in_it),
         TEST(a_table_is_wiped_with_its_sessions),
         TEST(copies_of_keys_on_the_stack_are_wiped),

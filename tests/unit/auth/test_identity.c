@@ -15,6 +15,15 @@ static void the_token_is_an_admin_that_may_be_any_agent(void **state)
     assert_true(identity_may_be_agent(identity_local(), STR_LIT("calc")));
 }
 
+static void who_has_not_proved_to_be_anybody_may_be_no_agent_and_has_no_name(void **state)
+{
+    (void)state;
+    assert_string_equal(identity_nobody()->id, "");
+    assert_int_equal(identity_nobody()->role, ROLE_OBSERVER);
+    assert_false(identity_may_be_agent(identity_nobody(), STR_LIT("calc")));
+    assert_false(identity_is_granted(identity_nobody(), STR_LIT("calc")));
+}
+
 static void an_agent_may_be_what_one_of_its_globs_fits(void **state)
 {
     struct identity who = {
@@ -106,6 +115,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_token_is_an_admin_that_may_be_any_agent),
+        cmocka_unit_test(who_has_not_proved_to_be_anybody_may_be_no_agent_and_has_no_name),
         cmocka_unit_test(an_agent_may_be_what_one_of_its_globs_fits),
         cmocka_unit_test(others_are_no_agent_whatever_their_globs),
         cmocka_unit_test(a_role_is_read_from_its_own_name_and_from_no_other),

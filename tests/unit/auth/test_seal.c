@@ -221,6 +221,26 @@ static void a_damaged_answer_to_the_handshake_is_refused_as_that(void **state)
     }
 }
 
+/* Small letters alone: another spelling of a proof is another text. */
+static void hexadecimal_digits_are_these_and_no_others(void **state)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    (void)state;
+    for (int c = 0; c < 256; c++) {
+        const char *digit = c != 0 ? strchr(digits, c) : NULL;
+        for (size_t at = 0; at < 4; at++) {
+            char text[] = "0000";
+            uint8_t bytes[2] = {9, 9};
+            text[at] = (char)c;
+            assert_int_equal(auth_unhex((struct str){text, 4}, bytes, 2), digit != NULL);
+            if (digit != NULL) {
+                assert_int_equal(bytes[0] << 8 | bytes[1], (digit - digits) << (12 - 4 * at));
+            }
+        }
+    }
+}
+
 static void an_answer_counts_for_the_last_request_alone(void **state)
 {
     struct rig r;
@@ -259,6 +279,7 @@ int main(void)
         cmocka_unit_test(the_first_byte_tells_a_sealed_body_from_others),
         cmocka_unit_test(a_daemon_without_the_key_is_refused),
         cmocka_unit_test(a_damaged_answer_to_the_handshake_is_refused_as_that),
+        cmocka_unit_test(hexadecimal_digits_are_these_and_no_others),
         cmocka_unit_test(an_answer_counts_for_the_last_request_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,6 +193,30 @@ static void maps_over_the_cap_are_equal_only_in_the_same_order(void **state)
     }
 }
 
+/* Of a row: the ids of blobs that it has, and nothing else that looks like one. */
+static void refs_are_the_numbers_over_0_whose_names_end_so(void **state)
+{
+    uint64_t refs[4] = {0};
+    struct buf b;
+
+    (void)state;
+    buf_init(&b, 1000);
+    assert_int_equal(
+        json_to_doc(STR_LIT("{\"resultRef\":7,\"Ref\":1,\"aRef\":2,\"xref\":3,\"zeroRef\":0,"
+                            "\"textRef\":\"4\",\"lessRef\":-5,\"mapRef\":{\"inRef\":6},"
+                            "\"nullRef\":null,\"Refs\":8,\"taskRef\":4294967296}"),
+                    NULL, &b, NULL),
+        BT_OK);
+    assert_int_equal(doc_refs(b.at, b.len, refs, 4), 3);
+    assert_true(refs[0] == 7 && refs[1] == 2 && refs[2] == 4294967296 && refs[3] == 0);
+    refs[2] = 0;
+    assert_int_equal(doc_refs(b.at, b.len, refs, 2), 2); /* as many as there is room for */
+    assert_true(refs[2] == 0);
+    assert_int_equal(doc_refs("\x91\x01", 2, refs, 4), 0);
+    assert_int_equal(doc_refs("", 0, refs, 4), 0);
+    buf_done(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +227,7 @@ int main(void)
         cmocka_unit_test(a_copy_is_independent_and_absent_stays_absent),
         cmocka_unit_test(numbers_keep_their_value_at_every_width),
         cmocka_unit_test(raw_documents_go_into_an_array_byte_for_byte),
+        cmocka_unit_test(refs_are_the_numbers_over_0_whose_names_end_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

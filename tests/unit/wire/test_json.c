@@ -339,6 +339,11 @@ static void pretty_print_is_for_people(void **state)
     doc_put_cstr(&doc, " bare \"text\"");
     assert_int_equal(doc_to_text(doc_from_buf(&doc), &out, NULL), BT_OK);
     assert_string_equal(buf_cstr(&out), "1 bare \"text\"");
+    buf_clear(&doc);
+    buf_clear(&out);
+    assert_int_equal(json_to_doc(STR_LIT("{\"a\":[1,{}]}"), NULL, &doc, NULL), BT_OK);
+    assert_int_equal(doc_to_text(doc_from_buf(&doc), &out, NULL), BT_OK);
+    assert_string_equal(buf_cstr(&out), "{\"a\":[1,{}]}");
     buf_done(&doc);
     buf_done(&out);
 }
