@@ -71,6 +71,7 @@ static void wrapping_puts_the_place_before_the_sentence_and_keeps_the_code(void 
     (void)state;
     assert_int_equal(err_set(&err, BT_LIMIT, "%d is too many", 7), BT_LIMIT);
     assert_int_equal(err_wrap(&err, "step %d", 3), BT_LIMIT);
+    assert_int_equal(err_wrap(NULL, "step %d", 3), BT_INTERNAL);
     assert_string_equal(err.msg, "step 3: 7 is too many");
     assert_int_equal(err.code, BT_LIMIT);
     assert_int_equal(err_set(NULL, BT_BUSY, "nobody listens"), BT_BUSY);

@@ -63,6 +63,65 @@ static void every_two_byte_sequence_is_judged_right(void **state)
     }
 }
 
+/* In `n` bytes, whatever the number. */
+static void encode(uint32_t c, size_t n, char ret[4])
+{
+    static const unsigned first[] = {0, 0x00, 0xC0, 0xE0, 0xF0};
+
+    for (size_t i = n; i-- > 1; c >>= 6) {
+        ret[i] = (char)(0x80u | (c & 0x3Fu));
+    }
+    ret[0] = (char)(first[n] | c);
+}
+
+/* The numbers of RFC 3629, section 3: one form each, no half of UTF-16, none over 10FFFF. */
+static void each_number_has_one_form_or_none(void **state)
+{
+    static const uint32_t ends[] = {0, 0x80, 0x800, 0x10000, 0x200000};
+
+    (void)state;
+    for (size_t n = 1; n <= 4; n++) {
+        for (uint32_t c = 0; c < ends[n]; c++) {
+            const bool right = c >= ends[n - 1] && (c < 0xD800 || c > 0xDFFF) && c <= 0x10FFFF;
+            char bytes[4];
+            size_t len;
+            encode(c, n, bytes);
+            if (n == 2 && c < 0x40) {
+                continue; /* C0 */
+            }
+            if (utf8_valid(bytes, n) != right ||
+                utf8_char(bytes, n, &len) != (right ? c : 0xFFFD) || len != (right ? n : 1) ||
+                utf8_prefix(bytes, n) != (right ? n : 0)) {
+                fail_msg("%x in %zu bytes", (unsigned)c, n);
+            }
+        }
+    }
+}
+
+/* Of each length, each byte behind the first as any byte, and cut anywhere. */
+static void what_goes_on_with_another_byte_is_none(void **state)
+{
+    static const char *const whole[] = {"\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++) {
+        const size_t n = strlen(whole[i]);
+        size_t len;
+        for (size_t at = 1; at < n; at++) {
+            assert_false(utf8_valid(whole[i], at));
+            assert_int_equal(utf8_char(whole[i], at, &len), 0xFFFD);
+            assert_int_equal(len, 1);
+            for (int b = 0; b < 256; b++) {
+                const int least = at == 1 && n == 4 ? 0x90 : 0x80;
+                char bytes[5];
+                memcpy(bytes, whole[i], n);
+                bytes[at] = (char)b;
+                assert_int_equal(utf8_valid(bytes, n), b >= least && b < 0xC0);
+            }
+        }
+    }
+}
+
 static void a_cut_never_splits_a_character(void **state)
 {
     const char *text = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80z"; /* 1 + 2 + 3 + 4 + 1 bytes */
@@ -158,6 +217,8 @@ int main(void)
         cmocka_unit_test(well_formed_text_of_every_length_is_valid),
         cmocka_unit_test(forms_that_rfc_3629_forbids_are_refused),
         cmocka_unit_test(every_two_byte_sequence_is_judged_right),
+        cmocka_unit_test(each_number_has_one_form_or_none),
+        cmocka_unit_test(what_goes_on_with_another_byte_is_none),
         cmocka_unit_test(a_cut_never_splits_a_character),
         cmocka_unit_test(a_cut_for_people_ends_after_a_word),
         cmocka_unit_test(a_word_longer_than_half_of_the_text_is_cut_between_characters),
