@@ -8,14 +8,6 @@
 
 #include "tests/support/no_memory.h"
 
-char *__real_strndup(const char *text, size_t n);
-char *__wrap_strndup(const char *text, size_t n);
-
-char *__wrap_strndup(const char *text, size_t n)
-{
-    return no_memory_now() ? NULL : __real_strndup(text, n);
-}
-
 static char root[] = "/tmp/baton-sql-oom-XXXXXX";
 
 static void write_file(const char *name, const char *text)
