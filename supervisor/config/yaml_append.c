@@ -73,48 +73,40 @@ static void find_end(struct str text, size_t at, struct spot *ret)
     }
 }
 
-/* A list without items: `agents:` or `agents: []`, at the end of whose line the item begins. */
-static bool find_empty(struct str text, size_t key, struct spot *ret)
+/* A list without items: `agents:` or `agents: []`, at the end of whose line the item begins. A key
+ * without a colon in its line keeps the spot; check() refuses it. */
+static void find_empty(struct str text, size_t key, struct spot *ret)
 {
     const struct str line = line_at(text, key);
     const char *colon = memchr(line.ptr, ':', line.len);
     const char *p = colon == NULL ? NULL : colon + 1;
     const char *const end = line.ptr + line.len;
 
-    while (p != NULL && p < end && *p == ' ') {
-        p++;
-    }
     if (p == NULL) {
-        return false;
+        return;
     }
+    p += indent_of((struct str){p, (size_t)(end - p)});
     ret->cut = end - p >= 2 && memcmp(p, "[]", 2) == 0 ? 2 : 0;
     ret->at = (size_t)(p - text.ptr) + ret->cut;
-    return true;
 }
 
-static bool find_spot(struct str text, const struct cJSON *list, struct yaml_place key,
+static void find_spot(struct str text, const struct cJSON *list, struct yaml_place key,
                       struct spot *ret)
 {
     size_t at = 0;
 
-    *ret = (struct spot){.indent = 2};
+    *ret = (struct spot){.at = text.len, .indent = 2};
     if (list == NULL) {
-        ret->at = text.len;
-        return true;
+        return;
     }
     for (uint32_t line = 1; line < key.line; line++) {
         at += line_at(text, at).len;
     }
     if (!cJSON_IsArray(list) || list->child == NULL) {
-        struct spot after = {.indent = 2};
-        if (!find_empty(text, at, &after)) {
-            return false;
-        }
-        *ret = after;
-        return true;
+        find_empty(text, at, ret);
+        return;
     }
     find_end(text, at + line_at(text, at).len, ret);
-    return true;
 }
 
 /* The lines of the item: the first behind a dash, the others below it. */
@@ -206,9 +198,7 @@ enum bt_code yaml_append(struct str text, const char *name, const char *list,
     }
     old = cJSON_GetObjectItemCaseSensitive(tree, list);
     (void)snprintf(pointer, sizeof pointer, "/%s", list);
-    if (!find_spot(text, old, yaml_place(marks, pointer), &spot)) {
-        spot = (struct spot){.at = text.len, .indent = 2}; /* check() refuses it */
-    }
+    find_spot(text, old, yaml_place(marks, pointer), &spot);
     code = write_text(text, list, old == NULL, spot, item, out, err);
     if (code == BT_OK) {
         code = check(out, name, list, tree, item, err);

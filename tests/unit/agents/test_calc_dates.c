@@ -220,6 +220,26 @@ static void moments_have_many_forms(void **state)
     }
 }
 
+static void a_date_alone_has_no_time(void **state)
+{
+    static const struct {
+        const char *text;
+        bool has_time;
+    } rows[] = {{"now", true},          {"today", false},
+                {"tomorrow", false},    {"yesterday", false},
+                {"2026-11-21", false},  {"2026-11-21T00:00", true},
+                {"1795233180", true},   {"1795233180250", true},
+                {"21 Nov 2026", false}, {"21 Nov 2026 00:00", true}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (moment(rows[i].text, &ZONE_UTC).has_time != rows[i].has_time) {
+            fail_msg("%s", rows[i].text);
+        }
+    }
+    assert_true(moment_of_local(&ZONE_UTC, 0).has_time);
+}
+
 static void expect_local(const struct zone *zone, const char *text, const char *local,
                          const char *utc, bool skipped, bool repeated)
 {
@@ -384,6 +404,7 @@ int main(void)
         cmocka_unit_test(the_clock_of_a_zone_counts),
         cmocka_unit_test(durations_have_many_forms),
         cmocka_unit_test(durations_are_written_in_two_ways),
+        cmocka_unit_test(a_date_alone_has_no_time),
         cmocka_unit_test(every_day_of_800_years_is_the_next_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agents/calc/aggregate.h"
@@ -49,6 +50,34 @@ static void rows_are_sorted_by_columns_and_empty_cells_come_last(void **state)
     steps_expect(run("sort", "\"by\":[{\"order\":\"asc\"}]"), "by: expected a column, or");
     steps_expect(run("sort", "\"by\":[]"), "by: expected at least one column");
     steps_expect(run("sort", "\"by\":[]"), "\"class\":\"VALIDATION_ERROR\"");
+}
+
+/* 190,000 values of a result: so many rows of one column, and their places. */
+static void a_result_holds_so_many_values(void **state)
+{
+    enum { ROWS_MOST = 95000, BYTES = 16 * ROWS_MOST };
+    char *json = calloc(1, BYTES);
+
+    (void)state;
+    assert_non_null(json);
+    for (int n = ROWS_MOST; n <= ROWS_MOST + 1; n++) {
+        size_t used = (size_t)snprintf(
+            json, BYTES,
+            "{\"parameters\":{\"by\":\"a\",\"values\":{\"columns\":[\"a\"],\"rows\":[");
+        for (int i = 0; i < n; i++) {
+            used += (size_t)snprintf(json + used, BYTES - used, "%s[%d]", i > 0 ? "," : "", i % 7);
+        }
+        (void)snprintf(json + used, BYTES - used, "]}}}");
+        for (size_t i = 0; i < calc_skill_count; i++) {
+            if (strcmp(calc_skills[i].id, "sort") == 0) {
+                const char *reply = steps_run(steps_make("sort", json), calc_skills[i].run, NULL);
+                steps_expect(reply, n == ROWS_MOST ? "\"rowCount\":95000"
+                                                   : "result_too_large: 95001 rows of 1 columns, "
+                                                     "and a result holds 190000 values");
+            }
+        }
+    }
+    free(json);
 }
 
 static void rows_are_grouped_by_columns_and_times(void **state)
@@ -159,6 +188,7 @@ static void a_sum_of_integers_has_64_bits_or_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_result_holds_so_many_values),
         cmocka_unit_test(a_sum_of_integers_has_64_bits_or_is_refused),
         cmocka_unit_test(rows_are_sorted_by_columns_and_empty_cells_come_last),
         cmocka_unit_test(rows_are_grouped_by_columns_and_times),

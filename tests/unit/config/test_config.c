@@ -395,6 +395,46 @@ static void the_hash_is_of_what_the_fleet_shares(void **state)
     }
 }
 
+/* By the XDG rule: only an absolute path counts. */
+static void the_file_of_a_user_is_found_by_xdg(void **state)
+{
+    static const struct {
+        const char *xdg, *home, *file;
+    } rows[] = {
+        {"/x", "/h", "/x/baton/baton.yaml"},
+        {"/x", NULL, "/x/baton/baton.yaml"},
+        {"x", "/h", "/h/.config/baton/baton.yaml"},
+        {"", "/h", "/h/.config/baton/baton.yaml"},
+        {NULL, "/h", "/h/.config/baton/baton.yaml"},
+        {NULL, "h", NULL},
+        {"x", "", NULL},
+        {NULL, NULL, NULL},
+    };
+    const char *was = getenv("HOME");
+    char home[256];
+    char file[64];
+
+    (void)state;
+    (void)snprintf(home, sizeof home, "%s", was != NULL ? was : "/");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        (void)unsetenv("XDG_CONFIG_HOME");
+        (void)unsetenv("HOME");
+        if (rows[i].xdg != NULL) {
+            assert_int_equal(setenv("XDG_CONFIG_HOME", rows[i].xdg, 1), 0);
+        }
+        if (rows[i].home != NULL) {
+            assert_int_equal(setenv("HOME", rows[i].home, 1), 0);
+        }
+        for (size_t cap = sizeof file; rows[i].file != NULL && cap > strlen(rows[i].file); cap--) {
+            assert_true(config_user_file("/somewhere", file, cap));
+            assert_string_equal(file, rows[i].file);
+        }
+        assert_false(config_user_file("/somewhere", file,
+                                      rows[i].file != NULL ? strlen(rows[i].file) : sizeof file));
+    }
+    assert_int_equal(setenv("HOME", home, 1), 0);
+}
+
 static void state_directory_follows_the_flag(void **state)
 {
     struct home *h = *state;
@@ -424,6 +464,7 @@ int main(void)
         TEST(the_example_says_the_defaults),
         TEST(groups_have_their_own_numbers_or_those_of_the_policy),
         TEST(the_hash_is_of_what_the_fleet_shares),
+        TEST(the_file_of_a_user_is_found_by_xdg),
         TEST(state_directory_follows_the_flag),
     };
 #undef TEST
