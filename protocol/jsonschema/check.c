@@ -186,9 +186,6 @@ bool node_check(struct checker *c, uint32_t ix, const struct check_target *a)
     if (!check_charge(c, 1)) {
         return false;
     }
-    if (node->kind == NODE_TRUE) {
-        return true;
-    }
     if (node->kind == NODE_FALSE) {
         return check_report(a, "is not allowed here");
     }

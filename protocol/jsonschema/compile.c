@@ -206,7 +206,7 @@ static enum bt_code compile_node(struct compiler *k, uint32_t ix)
     void *kept;
 
     if (!cJSON_IsObject(source)) {
-        k->s->nodes[ix].kind = cJSON_IsTrue(source) ? NODE_TRUE : NODE_FALSE;
+        k->s->nodes[ix].kind = cJSON_IsTrue(source) ? NODE_RULES : NODE_FALSE;
         return BT_OK;
     }
     if (ref != NULL) {

@@ -137,7 +137,8 @@ struct rule {
     } u;
 };
 
-enum node_kind { NODE_RULES, NODE_TRUE, NODE_FALSE, NODE_REF };
+/* `true` has no rules. */
+enum node_kind { NODE_RULES, NODE_FALSE, NODE_REF };
 
 struct node {
     enum node_kind kind;

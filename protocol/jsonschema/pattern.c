@@ -162,23 +162,21 @@ bool pattern_match(struct checker *c, const pcre2_code *code, const char *text)
     if (!matcher_prepare(c)) {
         return false;
     }
-    for (uint32_t limit = FIRST_LIMIT;; limit *= 4) {
+    /* The verdict of a match that was not paid for does not count: check_charge has aborted. */
+    for (uint32_t limit = FIRST_LIMIT; check_charge(c, MATCH_COST + len / BYTES_PER_UNIT);
+         limit *= 4) {
         int found;
-        if (!check_charge(c, MATCH_COST + len / BYTES_PER_UNIT)) {
-            return false;
-        }
         (void)pcre2_set_match_limit(c->matcher->match, limit);
         found = pcre2_match(code, (PCRE2_SPTR)text, len, 0, PCRE2_NO_JIT, c->matcher->data,
                             c->matcher->match);
         if (found == PCRE2_ERROR_MATCHLIMIT) {
-            if (!check_charge(c, limit)) {
-                return false;
-            }
+            (void)check_charge(c, limit);
             continue;
         }
-        if (limit > FIRST_LIMIT && !check_charge(c, limit / 4 * (1 + len / BYTES_PER_UNIT))) {
-            return false;
+        if (limit > FIRST_LIMIT) {
+            (void)check_charge(c, limit / 4 * (1 + len / BYTES_PER_UNIT));
         }
         return match_verdict(c, found);
     }
+    return false;
 }
