@@ -64,7 +64,7 @@ static void sweep(struct home *h, bool for_good, long all, const struct buf *who
     buf_done(&now);
 }
 
-static void every_failing_allocation_is_reported(void **state)
+static void a_configuration_is_whole_or_there_is_no_memory(void **state)
 {
     struct home *h = *state;
     struct config_flag flag = {"log.level", "debug"};
@@ -115,7 +115,7 @@ static void every_failing_allocation_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(
-        every_failing_allocation_is_reported, home_open, home_close)};
+        a_configuration_is_whole_or_there_is_no_memory, home_open, home_close)};
     cJSON_Hooks hooks = {malloc, free};
 
     cJSON_InitHooks(&hooks);

@@ -163,6 +163,26 @@ static void a_big_table_of_rows_is_within_the_budget(void **state)
     free(rows);
 }
 
+/* Each place that a match may come back to takes memory, more of it for each group. */
+static void a_match_has_so_much_memory(void **state)
+{
+    char *schema = repeat("{\"pattern\":\"^", "()", 60, "(a|ab)*$\"}");
+    char *not = repeat("{\"not\":", schema, 1, "}");
+    char *few = repeat("\"", "a", 5, "\"");
+    char *many = repeat("\"", "a", 1000, "\"");
+
+    (void)state;
+    expect_code(schema, few, BT_OK, true);
+    expect_code(schema, many, BT_LIMIT, true);
+    assert_string_equal(outcome_of(schema, many).err.msg,
+                        "a pattern needs too much memory for this text");
+    expect_code(not, many, BT_LIMIT, true);
+    free(schema);
+    free(not );
+    free(few);
+    free(many);
+}
+
 static void text_that_is_not_utf8_matches_nothing(void **state)
 {
     cJSON *schema = tree_of("{'pattern':'a'}");
@@ -309,6 +329,7 @@ int main(void)
         cmocka_unit_test(huge_pattern_is_refused),
         cmocka_unit_test(deep_instance_ends_at_the_depth_cap),
         cmocka_unit_test(a_big_table_of_rows_is_within_the_budget),
+        cmocka_unit_test(a_match_has_so_much_memory),
         cmocka_unit_test(text_that_is_not_utf8_matches_nothing),
         cmocka_unit_test(each_cap_of_a_schema_is_kept_to_the_last),
         cmocka_unit_test(each_cap_of_a_check_is_kept_to_the_last),

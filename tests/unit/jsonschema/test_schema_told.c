@@ -294,6 +294,8 @@ static const char *const pairs[][2] = {
     {"{'maxLength':2}", "'\xc3\xa9\xe2\x82\xacx'"},
     {"{'minLength':0}", "''"},
     {"{'pattern':'^a'}", "'ba'"},
+    {"{'pattern':'(a)(b)'}", "'ab'"},
+    {"{'pattern':'(a)(b)'}", "'ba'"},
     /* lists */
     {"{'minItems':1}", "[]"},
     {"{'maxItems':1}", "[1,2]"},
