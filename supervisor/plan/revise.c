@@ -367,6 +367,11 @@ enum bt_code plan_revise(const struct plan_revise_request *request, struct arena
                                .after = UINT32_MAX,
                                .before = UINT32_MAX,
                                .replaced = UINT32_MAX};
+    if (request->plan->child.kind == CHILD_OF_MAP) { /* its document has the steps of one item */
+        return err_set(
+            err, BT_INVALID,
+            "the plan does the items of a forEach; change the step of the plan around it");
+    }
     plan_reader_init(&r);
     enum bt_code code = compose(&w);
     if (code == BT_OK) {

@@ -15,6 +15,11 @@ struct run *start_run(struct bench *b, const char *json)
     if (read_json(b, json) != BT_OK) {
         fail_msg("%s", b->err.msg);
     }
+    return begin_run(b);
+}
+
+struct run *begin_run(struct bench *b)
+{
     struct run *run = run_init(arena_alloc(&b->arena, run_size(b->plan)), b->plan);
     put(b, run, (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE});
     put(b, run, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
@@ -49,12 +54,19 @@ void end_step(struct bench *b, struct run *run, uint32_t step, enum step_status 
 enum bt_code revise(struct bench *b, struct run *run, enum plan_revise_kind kind, struct doc change,
                     struct plan **ret)
 {
+    return revise_marked(b, run, kind, change, NULL, ret);
+}
+
+enum bt_code revise_marked(struct bench *b, struct run *run, enum plan_revise_kind kind,
+                           struct doc change, const uint8_t *marked, struct plan **ret)
+{
     const struct plan_revise_request request = {.kind = kind,
                                                 .change = change,
                                                 .plan = b->plan,
                                                 .run = run,
                                                 .registry = b->registry,
-                                                .revision = run->revision + 1};
+                                                .revision = run->revision + 1,
+                                                .rerun = marked};
     b->problems = (struct problems){.at = b->at, .cap = 100};
     buf_clear(&b->normalised);
     return plan_revise(&request, &b->arena, ret, &b->problems, &b->normalised, &b->err);

@@ -14,9 +14,15 @@
  *     > start {document}        a plan with its run
  *     > step ID STATUS          in_progress, completed, failed or skipped
  *     > insert, replace, replan {change}   of the plan that was started
- *     > diff                    the last two canonical documents that came of all this
- *     > recipe {document}       what its check says
- *     > fill {values}           of the last recipe
+ *     > rerun {change}        the steps of its list "marked" are done anew
+ *     > depth N               the plans that follow are bodies of steps, so deep
+ *     > round STEP {child}    a child plan of a step of the last plan: "items" of a forEach,
+ * "session", "time", "tokens", "micros" of its share. It is the last plan then > run the run of the
+ * last plan > asks {document}       which agents it permits, and whether it waits for some > never
+ * {document}      the steps that never run > words WORD...         which of them the last plan, a
+ * child, gives to templates > diff                    the last two canonical documents that came of
+ * all this > recipe {document}       what its check says > fill {values}           of the last
+ * recipe
  */
 #include <cjson/cJSON.h>
 #include <dirent.h>
@@ -24,8 +30,10 @@
 #include <string.h>
 
 #include "supervisor/plan/diff.h"
+#include "supervisor/plan/flow/child.h"
 #include "supervisor/plan/lint.h"
 #include "supervisor/plan/pack.h"
+#include "supervisor/plan/permit.h"
 #include "supervisor/plan/reader_internal.h"
 #include "supervisor/plan/recipe.h"
 #include "tests/support/golden.h"
@@ -38,6 +46,7 @@ struct rules {
     struct run *run;
     struct buf out;
     struct doc policy, pending, recipe;
+    uint32_t depth;
     struct doc last, before; /* canonical documents */
     cJSON *plain;            /* of the plainest plan */
 };
@@ -167,6 +176,7 @@ static enum bt_code read_as(struct rules *r, struct plan_request *request)
     request->defaults = &defaults;
     request->registry = b->registry;
     request->policy = r->policy;
+    request->depth = r->depth;
     b->problems = (struct problems){.at = b->at, .cap = 100};
     buf_clear(&b->normalised);
     return plan_read_request(request, &b->arena, &b->plan, &b->problems, &b->normalised, &b->err);
@@ -278,6 +288,108 @@ static void change(struct rules *r, enum plan_revise_kind kind, const char *json
     buf_printf(&r->out, "order %s\n", shape(r->b, r->b->plan));
 }
 
+static void rerun(struct rules *r, struct doc doc)
+{
+    const struct doc marked = doc_get(doc, STR_LIT("marked"));
+    const struct plan *p = r->b->plan;
+    uint8_t marks[100] = {0};
+    struct plan *next = NULL;
+
+    assert_true(p->n_steps <= sizeof marks);
+    for (uint32_t i = 0; i < doc_head(marked).n; i++) {
+        marks[plan_step_find(p, doc_string(doc_at(marked, i)))] = 1;
+    }
+    if (revise_marked(r->b, r->run, REVISE_RERUN, doc_get(doc, STR_LIT("steps")), marks, &next) !=
+        BT_OK) {
+        add_problems(r);
+        buf_printf(&r->out, "refused: %s\n", r->b->err.msg);
+        return;
+    }
+    add_problems(r);
+    keep_last(r);
+    add_document(r, r->last);
+    (void)read_back(r->b);
+    r->run = reuse_results(r->b, r->run, next);
+    buf_printf(&r->out, "order %s\n", shape(r->b, r->b->plan));
+}
+
+/* ---- children ---- */
+
+static uint64_t number_of(struct doc doc, const char *name)
+{
+    return doc_head(doc_get(doc, str_from(name))).u;
+}
+
+static void child_round(struct rules *r, const char *line)
+{
+    static struct plan_defaults defaults;
+    struct bench *b = r->b;
+    const size_t n = strcspn(line, " ");
+    const struct doc wish = doc_of(b, line + n + 1);
+    const uint32_t step = plan_step_find(b->plan, (struct str){line, n});
+    const struct child_share share = {number_of(wish, "time"), number_of(wish, "tokens"),
+                                      number_of(wish, "micros")};
+    struct child_step how;
+    struct child_of of;
+    struct doc items;
+    struct buf text;
+
+    defaults = plan_defaults_builtin();
+    child_of_read(wish, &of, &items);
+    if (step == UINT32_MAX || !child_step_read(b->plan->steps[step].rules->child, &how)) {
+        buf_add_cstr(&r->out, "no children\n");
+        return;
+    }
+    buf_init(&text, FILE_MAX);
+    assert_int_equal(child_document(&how, &of, items, doc_string(doc_get(wish, STR_LIT("session"))),
+                                    &share, &text, &b->err),
+                     BT_OK);
+    if (plan_read_canonical(doc_copy(&b->arena, doc_from_buf(&text)), &defaults, b->registry,
+                            &b->arena, &b->plan, &b->err) != BT_OK) {
+        buf_printf(&r->out, "refused: %s\n", b->err.msg);
+    } else {
+        buf_printf(&r->out, "= %s\n", json_of(b, doc_from_buf(&text)));
+        buf_clear(&b->normalised);
+        assert_int_equal(plan_write(b->plan, &b->normalised, &b->err), BT_OK);
+        keep_last(r);
+        add_document(r, r->last);
+        buf_printf(&r->out, "order %s\n", shape(b, b->plan));
+    }
+    buf_done(&text);
+}
+
+static void words(struct rules *r, const char *line)
+{
+    while (*line != 0) {
+        const size_t n = strcspn(line, " ");
+        buf_printf(&r->out, "%.*s: %s\n", (int)n, line,
+                   child_gives(&r->b->plan->child, (struct str){line, n}) ? "given" : "not given");
+        line += n + (line[n] == ' ');
+    }
+}
+
+static void asks(struct rules *r, struct doc doc)
+{
+    const struct doc permitted = plan_permitted_of(doc);
+
+    buf_printf(&r->out, "permits %s, %s\n",
+               permitted.ptr == NULL ? "all" : json_of(r->b, permitted),
+               plan_waits_for_agents(doc) ? "waits" : "does not wait");
+}
+
+static void never(struct rules *r, struct doc doc)
+{
+    struct bench *b = r->b;
+
+    if (read_doc(b, doc) != BT_OK) {
+        add_reading(r, BT_INVALID);
+        return;
+    }
+    b->problems = (struct problems){.at = b->at, .cap = 100};
+    assert_int_equal(plan_lint_never(b->plan, &b->arena, &b->problems, &b->err), BT_OK);
+    add_problems(r);
+}
+
 static void diff(struct rules *r)
 {
     struct plan_diff of;
@@ -362,6 +474,20 @@ static void obey(struct rules *r, const char *line)
         change(r, REVISE_REPLACE, rest);
     } else if (str_is(order, "replan")) {
         change(r, REVISE_REPLAN, rest);
+    } else if (str_is(order, "rerun")) {
+        rerun(r, doc_of(b, rest));
+    } else if (str_is(order, "depth")) {
+        r->depth = (uint32_t)strtoul(rest, NULL, 10);
+    } else if (str_is(order, "round")) {
+        child_round(r, rest);
+    } else if (str_is(order, "run")) {
+        r->run = begin_run(b);
+    } else if (str_is(order, "asks")) {
+        asks(r, doc_of(b, rest));
+    } else if (str_is(order, "never")) {
+        never(r, doc_of(b, rest));
+    } else if (str_is(order, "words")) {
+        words(r, rest);
     } else if (str_is(order, "diff")) {
         diff(r);
     } else if (str_is(order, "recipe")) {
