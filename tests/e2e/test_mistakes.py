@@ -129,6 +129,17 @@ class Verbs(Rows):
         self.each_row(lambda row: self.run_row(row, work, work / "state"))
 
 
+class Words(Rows):
+    file = "words.txt"
+
+    def test_each_verb_with_other_words(self):
+        self.each_row(self.alone)
+
+    def alone(self, row):
+        work = self.work()
+        return self.run_row(row, work, work / "state")
+
+
 class WithAgents(Rows):
     """One daemon for all rows of a file."""
 

@@ -201,6 +201,11 @@ static enum cli_exit run(struct cli *cli, cJSON *tree, const char *what, const c
     const bool is_local = name != NULL && strcmp(name, CLI_CONTEXT_LOCAL) == 0;
 
     if (strcmp(what, "list") == 0) {
+        if (name != NULL) {
+            cli_error_hint("see: baton context --help", "context list takes no NAME, got '%s'",
+                           name);
+            return CLI_USAGE;
+        }
         return list(cli, tree);
     }
     if (strcmp(what, "add") != 0 && strcmp(what, "use") != 0 && strcmp(what, "show") != 0 &&
