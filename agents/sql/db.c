@@ -267,5 +267,4 @@ void db_close(struct db *db)
     }
     (void)sqlite3_close_v2(db->sql);
     db->sql = NULL;
-    db->in_work = false;
 }

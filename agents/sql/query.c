@@ -177,7 +177,7 @@ static enum bt_code count_own(struct db *db, sqlite3_int64 *ret, struct bt_error
 static enum bt_code run_change(struct db *db, struct bt_step *step, struct sql_rows *rows,
                                struct bt_error *err)
 {
-    sqlite3_int64 before = 0;
+    sqlite3_int64 before;
     sqlite3_int64 after = 0;
     enum bt_code code = count_own(db, &before, err);
 

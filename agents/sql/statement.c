@@ -7,7 +7,7 @@ static enum bt_code check_rest(struct db *db, const char *rest, struct bt_error 
     sqlite3_stmt *second = NULL;
     bool clean = true;
 
-    while (clean && rest != NULL && *rest != 0) {
+    while (clean && *rest != 0) {
         const char *at = rest;
         clean = sqlite3_prepare_v2(db->sql, at, -1, &second, &rest) == SQLITE_OK && second == NULL;
         (void)sqlite3_finalize(second);

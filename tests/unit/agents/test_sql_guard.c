@@ -494,6 +494,26 @@ static void wrong_settings_are_refused(void **state)
     }
 }
 
+/* A link that leads nowhere is there, so no directory can be made in its place. */
+static void a_directory_that_cannot_be_found_is_named(void **state)
+{
+    struct sql_settings *s = NULL;
+    struct bt_error err;
+    char link_path[200];
+    char json[300];
+    char expected[300];
+
+    (void)state;
+    (void)snprintf(link_path, sizeof link_path, "%s/../nowhere", sql_dir());
+    assert_int_equal(symlink("/does/not/exist", link_path), 0);
+    (void)snprintf(json, sizeof json, "{\"databaseDir\":\"%s\"}", link_path);
+    (void)snprintf(expected, sizeof expected, "databaseDir: '%s': No such file or directory",
+                   link_path);
+    assert_int_equal(sql_settings_read(json, &s, &err), BT_NOT_FOUND);
+    assert_string_equal(err.msg, expected);
+    assert_int_equal(unlink(link_path), 0);
+}
+
 /* The journal of the supervisor is an SQLite database like any other. */
 static void the_state_directory_has_no_databases(void **state)
 {
@@ -548,6 +568,7 @@ int main(void)
         cmocka_unit_test_setup(file_that_is_no_database_is_said, sql_fresh),
         cmocka_unit_test_setup(schema_lists_tables_and_columns_but_not_the_agents_own, sql_fresh),
         cmocka_unit_test_setup(wrong_settings_are_refused, sql_fresh),
+        cmocka_unit_test_setup(a_directory_that_cannot_be_found_is_named, sql_fresh),
         cmocka_unit_test_setup(the_state_directory_has_no_databases, sql_fresh),
     };
 

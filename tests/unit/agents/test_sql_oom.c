@@ -43,6 +43,9 @@ static void every_reply_is_whole_or_says_that_there_is_no_memory(void **state)
         {"query", "\"sql\":\"SELECT :a AS a\",\"params\":{\"a\":[1]}", sql_query},
         {"query", "\"sql\":\"SELECT 1 AS a, 'x,y' AS b\",\"artifact\":true", sql_query},
         {"query", "\"sql\":\"SELECT 1 AS a, 'x,y' AS b\",\"artifact\":\"csv\"", sql_query},
+        /* lines whose end is the first byte that does not fit */
+        {"query", "\"sql\":\"SELECT printf('%.59c', 'x') AS a\",\"artifact\":true", sql_query},
+        {"query", "\"sql\":\"SELECT printf('%.63c', 'x') AS a\",\"artifact\":\"csv\"", sql_query},
         {"load", "\"replace\":true,\"rows\":[{\"a\":1,\"b\":\"x\"},{\"b\":[1,{\"k\":2}]}]",
          sql_load},
         {"load",

@@ -46,6 +46,7 @@ static struct {
     unsigned made, failed;
     unsigned fails, times; /* the first that fails, and how many do; 0 = none */
     int errnum;
+    unsigned zero;                   /* the open that gets descriptor 0; 0 = none does */
     size_t few;                      /* bytes that a read or a write takes at most; 0 = all */
     uint64_t longer;                 /* bytes that a file has less than is said */
     uint64_t disk;                   /* bytes that are free; 0 = as it is */
@@ -114,8 +115,13 @@ static unsigned calls_fd(int fd)
 static int calls_opened(int fd)
 {
     if (calls.watched && fd >= 0) {
+        if (++calls.opened == calls.zero) {
+            assert_int_equal(dup2(fd, 0), 0);
+            assert_int_equal(__real_close(fd), 0);
+            fd = 0;
+        }
         assert_true(fd < CALLS_FDS);
-        calls.fds[fd] = ++calls.opened;
+        calls.fds[fd] = calls.opened;
     }
     return fd;
 }

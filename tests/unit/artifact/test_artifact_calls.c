@@ -214,6 +214,32 @@ static void a_call_that_takes_little_is_followed_by_another(void **state)
     }
 }
 
+/* In a process that has closed its stdin. */
+static void descriptor_0_is_one_like_others(void **state)
+{
+    struct buf whole;
+    struct buf zero;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof THINGS / sizeof THINGS[0]; i++) {
+        buf_init(&whole, 4000);
+        assert_false(tell(i, 0, 0, 0, &whole));
+        for (unsigned n = 1; n <= 3; n++) {
+            const int in = dup(0);
+            assert_true(in > 0);
+            buf_init(&zero, 4000);
+            calls.zero = n;
+            assert_false(tell(i, 0, 0, 0, &zero));
+            calls.zero = 0;
+            assert_int_equal(dup2(in, 0), 0);
+            assert_int_equal(__real_close(in), 0);
+            assert_string_equal(buf_cstr(&zero), buf_cstr(&whole));
+            buf_done(&zero);
+        }
+        buf_done(&whole);
+    }
+}
+
 /* The system says once that bytes did not reach the disk; the next sync of the same file is well,
  * and they are lost. */
 static void what_the_disk_did_not_keep_arrives_from_the_beginning_again(void **state)
@@ -384,6 +410,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(each_call_that_fails_is_told_and_leaves_what_it_may),
         TEST(a_call_that_takes_little_is_followed_by_another),
+        TEST(descriptor_0_is_one_like_others),
         TEST(what_the_disk_did_not_keep_arrives_from_the_beginning_again),
         TEST(a_part_leaves_eight_mib_of_the_disk_free),
         TEST(a_name_that_is_taken_is_followed_by_another),
