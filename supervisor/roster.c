@@ -314,32 +314,31 @@ static void spare_one(const struct roster_process *of, uint32_t n)
     }
 }
 
-bool roster_put(struct roster *f, uint32_t agent, uint32_t number, enum spawn_put *ret)
+enum spawn_put roster_put(struct roster *f, uint32_t agent, uint32_t number)
 {
     char name[SPAWN_NAME_MAX + 1];
+    enum spawn_put put = SPAWN_PUT_SAME;
     struct spawn_spec spec;
     struct bt_error err;
 
     child_name(f->config->agents[agent].agent_id, number, name);
     spec = child_spec(f->config, agent, number, name);
-    if (spawn_put(f->spawn, &spec, engine_now(f->engine), ret, &err) != BT_OK) {
+    if (spawn_put(f->spawn, &spec, engine_now(f->engine), &put, &err) != BT_OK) {
         log_err("agent.process", "event=not started name=%s %s", name, err.msg);
-        return false;
     }
-    return true;
+    return put;
 }
 
 static void add_one(struct roster *f, uint32_t agent, const struct roster_process *of, uint32_t n)
 {
     bool taken[CHILDREN_PER_AGENT + 1] = {false};
-    enum spawn_put put;
 
     for (uint32_t i = 0; i < n; i++) {
         taken[of[i].number] = true;
     }
     for (uint32_t k = 1; k <= CHILDREN_PER_AGENT; k++) {
         if (!taken[k]) {
-            (void)roster_put(f, agent, k, &put);
+            (void)roster_put(f, agent, k);
             return;
         }
     }

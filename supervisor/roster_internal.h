@@ -40,6 +40,6 @@ struct roster_agent *roster_agent_find(struct roster *f, const char *agent_id);
 struct roster_agent *roster_agent_add(struct roster *f, const char *agent_id);
 uint32_t roster_processes(struct roster *f, struct roster_agent *a,
                           struct roster_process ret[CHILDREN_PER_AGENT]);
-/* Adds or changes one process; false: it was logged why not. */
-bool roster_put(struct roster *f, uint32_t agent, uint32_t number, enum spawn_put *ret);
+/* Adds or changes one process; SPAWN_PUT_SAME also when it was logged why not. */
+enum spawn_put roster_put(struct roster *f, uint32_t agent, uint32_t number);
 #endif

@@ -53,13 +53,16 @@ static void put_agent(struct roster *f, struct roster_agent *a, uint32_t ix)
 
     for (uint32_t k = 1; k <= c->instances.max; k++) {
         struct roll *roll = &a->rolls[k - 1];
-        bool stale = false;
         enum spawn_put put;
+        bool stale;
 
-        if ((k > c->instances.min && !exists(f, a->id, k, &stale)) || !roster_put(f, ix, k, &put)) {
+        if (k > c->instances.min && !exists(f, a->id, k, &stale)) {
             continue;
         }
-        (void)exists(f, a->id, k, &stale);
+        put = roster_put(f, ix, k);
+        if (!exists(f, a->id, k, &stale)) {
+            continue; /* it could not be added */
+        }
         if (roll->intent == ROLL_REMOVE && roll->phase == ROLL_WAITS) {
             *roll = (struct roll){.intent = ROLL_KEEP};
         } else if (roll->intent == ROLL_REMOVE) {

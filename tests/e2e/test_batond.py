@@ -142,7 +142,9 @@ class Start(BatonTest):
         plan = {"steps": [{"stepId": "a", "agentId": "exec", "skill": "echo", "task": "say what the time is", "parameters": {"text": "now"}}]}
         d = self.daemon(config="retention: {completedMs: 1000}\nschedules: %s\nagents:\n" %
                         json.dumps([{"name": "often", "everyMs": 1500, "plan": plan}]) + EXEC)
+        turns = d.ask("supervisor.stats")["turns"]
         time.sleep(6)  # nobody asks
+        self.assertLess(d.ask("supervisor.stats")["turns"] - turns, 300, "it sleeps until something is due")
         self.assertGreaterEqual(d.log().count("schedule.fired schedule=often kind=time"), 3, d.log())
         self.assertGreaterEqual(d.log().count("plan.deleted"), 2, d.log())
 

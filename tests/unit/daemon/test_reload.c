@@ -149,6 +149,26 @@ static void each_setting_that_differs_is_named_and_whether_it_counts_at_once(voi
     }
 }
 
+/* Each of its numbers alone. */
+static void how_many_instances_differs_with_each_of_its_numbers(void **state)
+{
+    static const char *const of[] = {"min: 1, max: 3, queue: 2, upMs: 5000, downMs: 70000",
+                                     "min: 2, max: 3, queue: 2, upMs: 5000, downMs: 70000",
+                                     "min: 1, max: 4, queue: 2, upMs: 5000, downMs: 70000",
+                                     "min: 1, max: 3, queue: 3, upMs: 5000, downMs: 70000",
+                                     "min: 1, max: 3, queue: 2, upMs: 5001, downMs: 70000",
+                                     "min: 1, max: 3, queue: 2, upMs: 5000, downMs: 70001"};
+    char yaml[512];
+
+    (void)state;
+    (void)snprintf(yaml, sizeof yaml, AGENT(", instances: {%s}"), of[0]);
+    world_open_only(yaml);
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
+        (void)snprintf(yaml, sizeof yaml, AGENT(", instances: {%s}"), of[i]);
+        assert_string_equal(check(yaml), i == 0 ? "" : "agents.calc.instances; ");
+    }
+}
+
 static void another_secret_restarts_the_processes_that_were_handed_it(void **state)
 {
     char path[128];
@@ -343,6 +363,30 @@ static void a_process_of_an_earlier_command_is_restarted_and_one_of_other_rules_
     rig_no_order();
 }
 
+/* Also one that has just been started, from the command before. */
+static void
+a_process_that_is_being_restarted_is_restarted_once_more_for_the_next_command(void **state)
+{
+    (void)state;
+    world_open(AGENT(""));
+    world_up("calc#1", 11, a);
+    reload(AGENT(", capacity: 3"));
+    rig_ordered(PACKET_SIGNAL);
+    world_exit(a, 11, 0);
+    world_pass(100);
+    world_started("calc#1", b);
+    reload(AGENT(", capacity: 4"));
+    world_pass(100);
+    rig_ordered(PACKET_SIGNAL);
+    assert_string_equal(rig.got.instance, b);
+    world_exit(b, 12, 0);
+    world_pass(100);
+    world_up("calc#1", 13, c);
+    world_pass(100);
+    assert_string_equal(world_processes("calc"), "calc#1 up; ");
+    rig_no_order();
+}
+
 static void instances_come_and_go_with_their_number(void **state)
 {
     (void)state;
@@ -419,6 +463,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(each_setting_that_differs_is_named_and_whether_it_counts_at_once),
+        TEST(how_many_instances_differs_with_each_of_its_numbers),
         TEST(another_secret_restarts_the_processes_that_were_handed_it),
         TEST(a_value_that_differs_is_shown_as_it_runs_and_as_it_stands_in_the_file),
         TEST(a_file_that_is_wrong_changes_nothing),
@@ -428,6 +473,7 @@ int main(void)
         TEST(an_agent_that_is_added_starts_and_one_that_is_taken_out_goes),
         TEST(one_that_is_on_its_way_out_comes_back_when_it_is_wanted_again),
         TEST(a_process_of_an_earlier_command_is_restarted_and_one_of_other_rules_is_not),
+        TEST(a_process_that_is_being_restarted_is_restarted_once_more_for_the_next_command),
         TEST(instances_come_and_go_with_their_number),
         TEST(processes_within_the_new_bounds_stay),
         TEST(groups_of_the_new_file_count),
