@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pg
-from harness import BIN, EXEC, BatonTest, Daemon, main, until
+from harness import BIN, EXEC, BatonTest, Daemon, main, sealed, until
 from test_faults import wait_step
 
 CRASHES = "policy: {restart: {intensity: 1}}\ngroups: [{name: g, intensity: 1, escalate: daemon}]\nagents:\n  - {agentId: x, command: [/bin/false], group: g}\n"
@@ -160,6 +160,30 @@ class Start(BatonTest):
         d.config.write_text(d.config.read_text().replace("{level: warn}", "{format: journal}"))
         d.start(agents=False)
         self.assertIn("<6>", d.log())
+        # A credential counts as soon as its file is there, and no longer than that.
+        d.cli("credential", "add", "op", "--role", "admin")
+        d.credential = ("op", d.state / "credentials/op")
+        self.assertTrue(d.ask("supervisor.info")["ok"])
+        key = (d.state / "credentials/op").read_bytes()
+        d.cli("credential", "revoke", "op")
+        (d.work / "op").write_bytes(key)
+        d.credential = ("op", d.work / "op")
+        with self.assertRaises(sealed.Refused):
+            d.ask("supervisor.info")
+        d.credential = None
+
+    def test_a_process_that_crashed_comes_again_after_its_pause(self):
+        d = self.daemon(config="policy: {restart: {backoffMinMs: 100, backoffMaxMs: 100, intensity: 20}}\nagents:\n" + EXEC)
+        took = []
+        for i in range(1, 5):
+            (pid,) = d.agent_pids()["exec"]
+            os.kill(pid, signal.SIGKILL)
+            began = time.monotonic()
+            until(lambda: d.log().count("event=restarted name=exec#1") == i, 10, "it is restarted\n" + d.log())
+            took.append(time.monotonic() - began)
+            d.wait_agents()
+        self.assertLess(min(took), 0.5, took)
+        self.assertGreater(min(took), 0.08, took)
 
     def test_a_daemon_that_replaced_itself_tells_nobody_that_it_is_ready(self):
         d = self.daemon(config="", start=False)
