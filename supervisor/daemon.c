@@ -13,6 +13,7 @@
 #include "protocol/client/state.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/dispatch/dispatch.h"
+#include "supervisor/due.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/events/record_codec.h"
 #include "supervisor/notify.h"
@@ -23,8 +24,6 @@
 
 enum {
     CANARY_PERIOD_MS = 1000,
-    WAIT_MAX_MS = 1000,
-    FAREWELL_WAIT_MS = 20,
     INPUT_MS = 50, /* then the cycle has taken enough: what came is answered first */
     INPUT_BYTES = 8 * 1024 * 1024,
     FULL_AGAIN_MS = 5000 /* after a commit that had no room, before the next may be tried */
@@ -237,12 +236,11 @@ static void begin_stop(struct daemon *d, const char *why, msec grace_ms)
         struct instance_view view;
         struct core_event drain = {
             .type = CORE_DRAIN, .slot = i, .text = STR_LIT("the supervisor is stopping")};
-        if (!registry_instance_view(engine_registry(d->engine), i, &view)) {
-            continue;
-        }
-        drain.epoch = view.epoch;
-        if (engine_feed(d->engine, &drain, NULL, &err) != BT_OK) {
-            engine_fail(d->engine, &err);
+        if (registry_instance_view(engine_registry(d->engine), i, &view)) {
+            drain.epoch = view.epoch;
+            if (engine_feed(d->engine, &drain, NULL, &err) != BT_OK) {
+                engine_fail(d->engine, &err);
+            }
         }
     }
     if (engine_system_record(d->engine, REC_SUPERVISOR_STOPPING, str_from(why), 0, &err) != BT_OK) {
@@ -410,24 +408,21 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
 
 static void wait_for_work(struct daemon *d)
 {
-    msec now = clock_mono_ms();
-    msec due = engine_deadline(d->engine);
+    const msec now = clock_mono_ms();
     const bool stalled = engine_is_stalled(d->engine);
-    msec timeout;
-    msec clock;
+    const bool looks = !stalled && d->recovered && !d->stop.asked;
+    const msec deadlines[] = {engine_deadline(d->engine),
+                              stalled ? MSEC_NEVER : spawn_deadline(d->spawn),
+                              stalled ? MSEC_NEVER : roster_deadline(d->roster),
+                              looks ? d->keeper.look_at : MSEC_NEVER,
+                              schedules_deadline(d->schedules, now, clock_wall_ms()),
+                              sweep_deadline(d->sweep),
+                              retention_deadline(d->retention)};
+    const msec timeout =
+        api_is_behind(d->api)
+            ? 0
+            : due_wait(deadlines, sizeof deadlines / sizeof deadlines[0], now, d->stop.asked);
 
-    if (!stalled) {
-        due = spawn_deadline(d->spawn) < due ? spawn_deadline(d->spawn) : due;
-        due = roster_deadline(d->roster) < due ? roster_deadline(d->roster) : due;
-        due = d->keeper.look_at < due && d->recovered && !d->stop.asked ? d->keeper.look_at : due;
-    }
-    clock = schedules_deadline(d->schedules, now, clock_wall_ms());
-    due = clock < due ? clock : due;
-    due = sweep_deadline(d->sweep) < due ? sweep_deadline(d->sweep) : due;
-    due = retention_deadline(d->retention) < due ? retention_deadline(d->retention) : due;
-    timeout = due <= now || api_is_behind(d->api) ? 0 : due - now;
-    timeout = timeout > WAIT_MAX_MS ? WAIT_MAX_MS : timeout;
-    timeout = d->stop.asked && timeout > FAREWELL_WAIT_MS ? FAREWELL_WAIT_MS : timeout;
     for (int i = 0; i < WATCH_COUNT; i++) {
         d->watch[i].revents = 0;
     }

@@ -46,10 +46,10 @@ static struct str as_spawned(struct str instance_id, char text[UUID_TEXT_LEN + 1
 {
     struct uuid id;
 
-    text[0] = 0;
-    if (uuid_parse(instance_id, &id)) {
-        uuid_format(id, text);
+    if (!uuid_parse(instance_id, &id)) {
+        return (struct str){"", 0};
     }
+    uuid_format(id, text);
     return str_from(text);
 }
 

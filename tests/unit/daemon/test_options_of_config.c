@@ -337,6 +337,13 @@ static void a_shard_has_its_own_places_and_its_part_of_the_lanes(void **state)
         assert_null(options_config(&a, c, &places)->gateway.command);
         assert_string_equal(options_config(&a, c, &places)->planner, "keyword");
     }
+    for (uint16_t lanes = 39; lanes <= 44; lanes++) { /* what is over is nobody's */
+        const struct arguments last = {.ready_fd = -1, .shard = 3, .shards = 4};
+        c->remote.lane_last = (uint16_t)(8000 + lanes - 1);
+        options_of(c, &last, NULL, "t", NULL, &places, &o);
+        assert_int_equal(o.engine.lane_last - o.engine.lane_first + 1, lanes / 4);
+        assert_int_equal(o.engine.lane_first, 8000 + 3 * (lanes / 4));
+    }
     c->remote.lane_first = c->remote.lane_last = 0; /* any */
     const struct arguments a = {.ready_fd = -1, .shard = 1, .shards = 2};
     options_of(c, &a, NULL, "t", NULL, &places, &o);

@@ -2,7 +2,9 @@
  * and are restarted for it. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "supervisor/schedule/schedules.h"
 #include "tests/unit/daemon/roster_rig.h"
@@ -387,6 +389,44 @@ a_process_that_is_being_restarted_is_restarted_once_more_for_the_next_command(vo
     rig_no_order();
 }
 
+/* What the reload writes of processes: "process=calc#2 added; " */
+static const char *told(const char *yaml)
+{
+    static char text[1024];
+    char log[8192];
+    const int stderr_fd = dup(STDERR_FILENO);
+    const int fd = memfd_create("log", MFD_CLOEXEC);
+    ssize_t n;
+
+    assert_true(stderr_fd >= 0 && fd >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+    reload(yaml);
+    assert_true(dup2(stderr_fd, STDERR_FILENO) >= 0);
+    n = pread(fd, log, sizeof log - 1, 0);
+    assert_true(n >= 0 && close(fd) == 0 && close(stderr_fd) == 0);
+    log[n] = 0;
+    text[0] = 0;
+    for (const char *at = log; (at = strstr(at, "agent.reload ")) != NULL; at++) {
+        const char *line = at + strlen("agent.reload ");
+        const size_t len = strlen(text);
+        (void)snprintf(text + len, sizeof text - len, "%.*s; ", (int)strcspn(line, "\n"), line);
+    }
+    return text;
+}
+
+static void what_a_reload_does_with_each_process_is_logged(void **state)
+{
+    (void)state;
+    world_open(AGENT(""));
+    world_up("calc#1", 11, a);
+    assert_string_equal(told(AGENT(", instances: 2")), "process=calc#2 added; ");
+    assert_string_equal(told(AGENT(", instances: 2")), "");
+    assert_string_equal(told(AGENT(", instances: 2, graceMs: 4321")),
+                        "process=calc#1 rules of restarting changed; "
+                        "process=calc#2 rules of restarting changed; ");
+    assert_string_equal(told(AGENT(", instances: 1, graceMs: 4321, capacity: 3")),
+                        "process=calc#1 changed: its process is restarted; ");
+}
+
 static void instances_come_and_go_with_their_number(void **state)
 {
     (void)state;
@@ -474,6 +514,7 @@ int main(void)
         TEST(one_that_is_on_its_way_out_comes_back_when_it_is_wanted_again),
         TEST(a_process_of_an_earlier_command_is_restarted_and_one_of_other_rules_is_not),
         TEST(a_process_that_is_being_restarted_is_restarted_once_more_for_the_next_command),
+        TEST(what_a_reload_does_with_each_process_is_logged),
         TEST(instances_come_and_go_with_their_number),
         TEST(processes_within_the_new_bounds_stay),
         TEST(groups_of_the_new_file_count),
