@@ -190,6 +190,26 @@ static void a_plan_without_rows_begins_and_is_described_from_its_document(void *
     house_close(h);
 }
 
+/* ---- who may ask ---- */
+
+/* Other hosts have contexts of their own, which this one does not have then. */
+static void other_hosts_take_no_place_of_this_one(void **state)
+{
+    (void)state;
+    for (int remote = 0; remote < 2; remote++) {
+        struct engine_options opt = house_options();
+        struct house *h;
+        opt.remote_url = remote == 1 ? "tls+tcp://127.0.0.1:0" : "";
+        h = house_open_with(&opt);
+        assert_int_equal(fake_link_server(h->link, 0)->contexts,
+                         remote == 1 ? ENGINE_CONTEXTS - ENGINE_REMOTE_CONTEXTS : ENGINE_CONTEXTS);
+        if (remote == 1) {
+            assert_int_equal(fake_link_server(h->link, 1)->contexts, ENGINE_REMOTE_CONTEXTS);
+        }
+        house_close(h);
+    }
+}
+
 /* ---- slow cycles, other defaults ---- */
 
 static void a_cycle_counts_in_each_row_that_it_exceeds(void **state)
@@ -238,6 +258,7 @@ int main(void)
         cmocka_unit_test(a_child_of_a_child_has_room_when_no_child_has),
         cmocka_unit_test(who_waits_for_room_and_is_cancelled_is_never_begun),
         cmocka_unit_test(a_plan_without_rows_begins_and_is_described_from_its_document),
+        cmocka_unit_test(other_hosts_take_no_place_of_this_one),
         cmocka_unit_test(a_cycle_counts_in_each_row_that_it_exceeds),
         cmocka_unit_test(new_defaults_are_those_of_the_plans_that_follow),
     };
