@@ -129,14 +129,15 @@ void mcp_take_decision(struct mcp *m, struct str id, struct doc response, call_d
     const struct str action = text(response, "action");
     const struct doc content = doc_get(response, STR_LIT("content"));
     const bool accepts = str_is(action, "accept");
-    const bool is_input = id.len > 2 && id.ptr[0] == 'i';
     const struct str comment = text(content, "comment");
     struct str decision = text(content, "decision");
     struct buf fields;
+    bool is_input;
 
     if (id.len <= 2 || id.ptr[1] != ':' || !(accepts || str_is(action, "decline"))) {
         return; /* cancel: it waits on */
     }
+    is_input = id.ptr[0] == 'i';
     decision = !accepts ? STR_LIT("reject") : is_input ? STR_LIT("approve") : decision;
     buf_init(&fields, LIMIT_CONTROL_BYTES);
     doc_put_map(&fields, 2u + (accepts && is_input) + (!is_input && comment.len > 0));

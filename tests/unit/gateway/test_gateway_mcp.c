@@ -1,126 +1,5 @@
 /* MCP: what each message asks the daemon for, and what its client gets, in both eras. */
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "supervisor/gateway/mcp/mcp_internal.h"
-#include "supervisor/gateway/options.h"
-#include "tests/unit/gateway/stream_world.h"
-
-struct str stream_plan(const struct stream *st)
-{
-    return str_from(st->plan);
-}
-
-struct http *stream_http(const struct stream *st)
-{
-    return st->h;
-}
-
-/* The only one is that which is followed. */
-struct stream *stream_next(const struct server *s, const struct stream *before)
-{
-    (void)s;
-    return before == NULL && follows.self != NULL ? &follows : NULL;
-}
-
-const struct stream_view *stream_view_of(const struct stream *st)
-{
-    return st->view;
-}
-
-enum bt_code answer_body(struct doc whole, struct buf *out)
-{
-    return doc_to_json(whole, false, out, NULL);
-}
-
-/* ---- requests ---- */
-
-static struct options options;
-static bool keeps; /* the plan that is followed is another request's */
-static void message(const char *body)
-{
-    const char *version = rig.h.heads.mcp_version;
-    const char *accept = rig.h.heads.accept;
-    const char *session = rig.h.heads.mcp_session;
-
-    if (rig.h.own != NULL && !keeps) {
-        rig.h.own_free(rig.h.own);
-    }
-    if (!keeps) {
-        stream_over(true);
-    }
-    rig_end();
-    rig_begin(quoted(body));
-    rig.h.heads.mcp_version = version;
-    rig.h.heads.accept = accept;
-    rig.h.heads.mcp_session = session;
-    rig.s.opt = &options;
-    mcp_serve(&rig.h);
-}
-
-static void call(const char *method, const char *params)
-{
-    char body[TEXT_BYTES];
-
-    (void)snprintf(body, sizeof body, "{'jsonrpc':'2.0','id':7,'method':'%s','params':%s}", method,
-                   params);
-    message(body);
-}
-
-#define META(more) "'_meta':{'io.modelcontextprotocol/protocolVersion':'2026-07-28'" more "}"
-#define ELICITS ",'io.modelcontextprotocol/clientCapabilities':{'elicitation':{}}"
-
-static int begin(void **state)
-{
-    (void)state;
-    buf_init(&follows.out, 1 << 20);
-    memset(&options, 0, sizeof options);
-    keeps = false;
-    rig_begin("");
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    stream_over(true);
-    if (rig.h.own != NULL) {
-        rig.h.own_free(rig.h.own);
-    }
-    rig_end();
-    return 0;
-}
-
-static void expect_asked(enum msg_type type, const char *fields)
-{
-    assert_int_equal(rig.h.state, HTTP_WAITS);
-    assert_string_equal(msg_wire_type(rig.spec.type), msg_wire_type(type));
-    assert_string_equal(rig.fields, quoted(fields));
-}
-
-static void expect_result(const char *members)
-{
-    char text[TEXT_BYTES];
-
-    (void)snprintf(text, sizeof text, "{'jsonrpc':'2.0','id':7,'result':{%s}}", members);
-    assert_int_equal(rig.h.state, HTTP_READY);
-    assert_int_equal(rig.h.status, 200);
-    assert_string_equal(rig.h.type, "application/json");
-    assert_string_equal(rig_out(), quoted(text));
-}
-
-static void expect_refused(unsigned status, int code, const char *words)
-{
-    char text[512];
-
-    (void)snprintf(text, sizeof text, "\"error\":{\"code\":%d,\"message\":\"%s", code, words);
-    assert_int_equal(rig.h.state, HTTP_READY);
-    assert_int_equal(rig.h.status, status);
-    if (strstr(rig_out(), text) == NULL) {
-        fail_msg("%s\nis not in %s", text, rig_out());
-    }
-}
+#include "tests/unit/gateway/mcp_world.h"
 
 /* ---- the beginning ---- */
 
@@ -236,7 +115,11 @@ static void each_tool_asks_for_its_request(void **state)
                   "plan'}],'isError':true");
     call("tools/call", "{'name':'get_plan','arguments':{'planId':7}}");
     assert_int_equal(rig.asked, 0);
-    assert_non_null(strstr(rig_out(), "\"text\":\"INVALID: planId"));
+    assert_ptr_equal(strstr(rig_out(), quoted("{'jsonrpc':'2.0','id':7,'result':{'content':[{"
+                                              "'type':'text','text':'INVALID: planId")),
+                     rig_out());
+    assert_non_null(strstr(rig_out(), "\"isError\":true}}"));
+    assert_int_equal(rig.h.state, HTTP_READY);
 }
 
 static void the_list_of_tools_has_those_of_the_server_and_each_skill(void **state)
@@ -290,9 +173,13 @@ static void a_tool_of_a_skill_is_a_plan_of_one_step(void **state)
         MSG_plan_submit,
         "{'plan':{'steps':[{'stepId':'call','agentId':'a.b-AZaz09','skill':'x/y','task':'x/y',"
         "'parameters':{'n':1}}]}}");
+    assert_false(rig.spec.reads);
+    assert_int_equal(rig.spec.answer, MSG_plan_submit_ok);
     rig_answer("{'planId':'P'}");
     follows.view->over(&follows);
     assert_string_equal(follows.fields, quoted("{'planId':'P','steps':false,'stepId':'call'}"));
+    assert_true(follows.spec.reads);
+    assert_int_equal(follows.spec.answer, MSG_plan_result_ok);
     call("tools/call", "{'name':'a__x'}");
     rig_answer("{'agents':[{'card':{'agentId':'a','skills':[{'id':'x'}]}}]}");
     expect_asked(MSG_plan_submit, "{'plan':{'steps':[{'stepId':'call','agentId':'a','skill':'x',"
@@ -493,6 +380,7 @@ static void a_modern_client_gets_the_questions_as_its_answer_and_calls_again(voi
     assert_string_equal(follows.plan, "P");
     call("tools/call", "{" RUN ",'requestState':'P:10','inputResponses':{'a:r':{'action':"
                        "'accept','content':{'decision':'approve'}}}}");
+    assert_null(follows.self);          /* before the answer */
     rig_refuse(BT_CONFLICT, "decided"); /* somebody was quicker: it goes on */
     assert_int_equal(follows.from, 10);
     call("tools/call", "{" RUN ",'requestState':'P:10','inputResponses':{'a:r':{'action':"
@@ -751,6 +639,9 @@ static void recipes_of_a_directory_are_tools(void **state)
     call("tools/call", "{'name':'recipe__own_name-aAzZ09_'}");
     assert_non_null(strstr(rig_out(), "\"isError\":true"));
     assert_non_null(strstr(rig_out(), "INVALID: "));
+    call("tools/call", "{'name':'recipe__b'}"); /* the second */
+    assert_null(strstr(rig_out(), "own name"));
+    assert_true(rig.asked == 0 || rig.spec.type == MSG_plan_submit);
     call("tools/call", "{'name':'recipe__c'}");
     expect_asked(MSG_agents_list, "{}"); /* perhaps it is a skill */
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
