@@ -96,7 +96,7 @@ ROOMS = {
     "gateway": ("supervisor/gateway/*.c", ["unit/gateway", r"e2e\.gateway(_(agents|events|framing|hostile|openapi|page|roles|words))?$"],
                 r"e2e\.(gateway_.*|webhooks|incoming|dashboard|shards_gateway)$"),
     "gateway_a2a": ("supervisor/gateway/a2a/*.c", [r"unit\.test_gateway_(a2a|tasks)$", r"e2e\.gateway_a2a$"], r"e2e\.(a2a_agent|gateway.*)$"),
-    "gateway_mcp": ("supervisor/gateway/mcp/*.c", [r"unit\.test_gateway_mcp$", r"e2e\.gateway_mcp$"], r"e2e\.(mcp_agent|gateway.*)$"),
+    "gateway_mcp": ("supervisor/gateway/mcp/*.c", [r"unit\.test_gateway_(mcp|stdio)$", r"e2e\.gateway_mcp$"], r"e2e\.(mcp_agent|gateway.*)$"),
     "gateway_incoming": ("supervisor/gateway/incoming/*.c", [r"unit\.test_gateway_(hooks|incoming)$", r"e2e\.incoming$"], r"e2e\.gateway.*"),
     "gateway_polled": ("supervisor/gateway/polled/*.c", [r"unit\.test_gateway_(polled|instances)$", r"e2e\.gateway_agents$"], r"e2e\.gateway.*"),
     "gateway_telemetry": ("supervisor/gateway/telemetry/*.c", [r"unit\.test_gateway_(parent|traces|spans|counts)$", r"e2e\.gateway_telemetry$"],
