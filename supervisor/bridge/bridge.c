@@ -343,7 +343,6 @@ enum bt_code bridge_shards(const struct options *o, int stop_fd, uint32_t *ret,
     struct bt_client *client = NULL;
     enum bt_code code;
 
-    *ret = 0;
     for (;;) {
         code = bt_client_open(o->state, &client, err);
         code = code == BT_OK ? bt_client_shards(client, ret, err) : code;

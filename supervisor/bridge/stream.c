@@ -26,7 +26,7 @@ struct stream {
     jsCtx *js;      /* of what was put since stream_sync */
     bool first;     /* nothing was put since */
     uint64_t floor; /* sequence of the stream's last message at stream_sync */
-    bool last_kept; /* that message is in the stream, not deleted */
+    bool last_kept; /* that message is in the stream, not deleted; of a floor above 0 */
     /* Where it ended when all was acknowledged last: an emptied stream does not tell it. */
     uint64_t created, known_sequence, known_seq;
     uint64_t put_seq;
@@ -180,7 +180,6 @@ static enum bt_code make_stream(struct stream *s, struct bt_error *err)
     }
     s->first = true;
     s->floor = 0;
-    s->last_kept = true;
     s->created = (uint64_t)info->Created;
     s->known_sequence = s->known_seq = 0;
     jsStreamInfo_Destroy(info);
@@ -317,8 +316,6 @@ enum bt_code stream_sync(struct stream *s, bool make, struct stream_at *ret, str
     } else if (code == BT_OK && ret->sequence > 0) {
         s->last_kept = false;
         code = recall(s, created, ret, err);
-    } else {
-        s->last_kept = true;
     }
     s->first = true;
     s->floor = ret->sequence;

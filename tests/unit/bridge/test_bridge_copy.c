@@ -17,7 +17,7 @@
 
 enum {
     EVENTS_MAX = 16,
-    TEXT = 128,
+    TEXT = 2048,
     LOG_MAX = 65536,
     FAILS_MAX = 8,
     PAUSE = 200,
@@ -60,6 +60,9 @@ static struct {
     struct buf events[EVENTS_MAX];
     uint32_t page_at, page_end;
     struct stream_at at;
+    bool few; /* memory is short from here on */
+    int left, begins_with;
+    const char *goal;
     bool up, closed, closes; /* after a failed stream_settle */
     struct fail fails[FAILS_MAX];
     uint32_t fails_n;
@@ -127,6 +130,17 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
     }
     world.now += (msec)timeout;
     return 0;
+}
+
+/* ---- memory ---- */
+
+void *__real_realloc(void *at, size_t n);
+void *__wrap_realloc(void *at, size_t n);
+
+/* While an event is on its way, so many allocations succeed. */
+void *__wrap_realloc(void *at, size_t n)
+{
+    return world.few && world.left-- <= 0 ? NULL : __real_realloc(at, n);
 }
 
 /* ---- the daemon ---- */
@@ -226,13 +240,15 @@ bool client_page_next(struct client_page *page, struct doc *ret)
     }
     world.page_at++;
     (void)snprintf(id, sizeof id, "e-%" PRIu64, world.seqs[i]);
-    (void)snprintf(json, sizeof json,
-                   "{\"eventId\":\"%s\",\"seq\":%" PRIu64 ",\"goal\":\"<\\u2028\"}",
-                   world.ids[i] != NULL ? world.ids[i] : id, world.seqs[i]);
+    (void)snprintf(json, sizeof json, "{\"eventId\":\"%s\",\"seq\":%" PRIu64 ",\"goal\":\"%s\"}",
+                   world.ids[i] != NULL ? world.ids[i] : id, world.seqs[i],
+                   world.goal != NULL ? world.goal : "<\\u2028");
     buf_done(&world.events[i]);
     buf_init(&world.events[i], 4096);
     assert_int_equal(json_to_doc(str_from(json), NULL, &world.events[i], NULL), BT_OK);
     *ret = doc_from_buf(&world.events[i]);
+    world.few = world.begins_with >= 0;
+    world.left = world.begins_with;
     return true;
 }
 
@@ -311,6 +327,7 @@ enum bt_code stream_put(struct stream *s, const struct stream_event *ev, struct 
 {
     const enum bt_code code = outcome("put", e);
 
+    world.few = false;
     assert_ptr_equal(s, &world.stream);
     note("put %" PRIu64 " after %" PRIu64 " %.*s\n", ev->seq, ev->prev, (int)ev->n, ev->json);
     if (code == BT_OK) {
@@ -359,6 +376,7 @@ static int set_up(void **state)
     world.up = true;
     world.now = 1000;
     world.stop_at = 1000000;
+    world.begins_with = -1;
     opt = (struct options){.state = "state", .name = "main", .once = true};
     return 0;
 }
@@ -559,6 +577,36 @@ static void of_a_failover_it_is_said_from_where_on(void **state)
     run(BT_CONFLICT, SAYS);
     world.history = 1; /* it knows of none */
     run(BT_CONFLICT, "the stream BATON_main ends with event 4, and the daemon has 3");
+}
+
+/* The text, and then what JavaScript takes for the end of a line. */
+static void an_event_that_there_is_no_memory_for_is_not_put(void **state)
+{
+    static char goal[1024];
+    int fails = 0;
+
+    (void)state;
+    for (size_t n = 0; n + 7 < sizeof goal;) {
+        n += (size_t)snprintf(goal + n, sizeof goal - n, "\\u2028");
+    }
+    for (int left = 0; left < 20; left++) {
+        enum bt_code code;
+        (void)tear_down(state);
+        (void)set_up(state);
+        world.goal = goal;
+        world.begins_with = left;
+        code = bridge_run(&opt, STOP_FD, &err);
+        world.few = false;
+        if (code == BT_OK) {
+            assert_int_equal(count("put"), 3);
+            assert_true(fails >= 2);
+            return;
+        }
+        assert_int_equal(code, BT_NOMEM);
+        assert_int_equal(count("put"), 0);
+        fails++;
+    }
+    fail_msg("it fails with all the memory that it wants");
 }
 
 /* ---- waiting ---- */
@@ -811,6 +859,7 @@ int main(void)
         TEST(a_stream_of_another_journal_is_refused),
         TEST(an_event_that_was_deleted_is_not_compared),
         TEST(of_a_failover_it_is_said_from_where_on),
+        TEST(an_event_that_there_is_no_memory_for_is_not_put),
         TEST(once_it_does_not_wait),
         TEST(what_passes_is_waited_for),
         TEST(what_does_not_pass_ends_it),
