@@ -196,6 +196,7 @@ void telemetry_note_plan(const struct http *h, struct doc answer, struct doc met
     (void)h;
     (void)answer;
     (void)meta;
+    rig.noted++;
 }
 
 /* ---- the daemon ---- */

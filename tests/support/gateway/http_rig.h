@@ -32,6 +32,7 @@ struct http_rig {
     enum bt_code code; /* of a refusal, with its words and its field */
     char message[RIG_TEXT_BYTES], field[RIG_TEXT_BYTES];
     uint64_t retry_after_ms;
+    uint32_t noted; /* plans that telemetry was told of */
 };
 extern struct http_rig rig;
 

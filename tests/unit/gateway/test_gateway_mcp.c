@@ -104,6 +104,7 @@ static void each_tool_asks_for_its_request(void **state)
             rig_answer("{'x':1}");
             expect_result("'content':[{'type':'text','text':'{\\\"x\\\":1}'}],"
                           "'structuredContent':{'x':1}");
+            assert_int_equal(rig.noted, strcmp(all[i].name, "start_plan") == 0 ? 1 : 0);
         }
     }
     rig.h.heads.traceparent = "outer";
@@ -176,6 +177,7 @@ static void a_tool_of_a_skill_is_a_plan_of_one_step(void **state)
     assert_false(rig.spec.reads);
     assert_int_equal(rig.spec.answer, MSG_plan_submit_ok);
     rig_answer("{'planId':'P'}");
+    assert_int_equal(rig.noted, 1);
     follows.view->over(&follows);
     assert_string_equal(follows.fields, quoted("{'planId':'P','steps':false,'stepId':'call'}"));
     assert_true(follows.spec.reads);
