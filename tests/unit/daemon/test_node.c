@@ -40,7 +40,7 @@ static struct {
     char log[LOG];
     size_t log_n;
     char notified[1024];
-    void (*at_each)(void); /* turn of the loop */
+    void (*at_each)(void); /* poll */
     msec stop_at;          /* SIGTERM comes then */
 } world;
 

@@ -21,7 +21,7 @@
 
 enum { TEXT = 16384, ANSWERS_MAX = 80, LOOK_MS = 20, START_MS = 15000, CHILD = 4242 };
 
-/* What the server says to a request whose body has `of` in it; the first that fits. */
+/* What comes for a request whose body has `of` in it; the first that fits. */
 struct said {
     const char *of;
     const char *headers; /* lines */
