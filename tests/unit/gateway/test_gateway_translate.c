@@ -57,6 +57,13 @@ static void note_seq(const char *what, const void *event, size_t len)
 
 /* ---- the translator ---- */
 
+const char *const *bt_vocabulary_names(void)
+{
+    static const char *const NAMES[] = {"words", NULL};
+
+    return NAMES;
+}
+
 enum bt_code bt_vocabulary_new(const char *name, struct bt_vocabulary **ret, struct bt_error *err)
 {
     if (strncmp(name, "bad", 3) == 0) {
