@@ -65,7 +65,7 @@ static void open_told(const char *title, const struct journal_options *opt)
     }
 }
 
-static void tell_openings(void)
+static void tell_options(void)
 {
     struct journal_options opt = ONE;
 
@@ -86,7 +86,13 @@ static void tell_openings(void)
     open_told("open: lease 99", &opt);
     opt.lease_ms = PG_LEASE_MIN_MS + 1;
     open_told("open: lease 101", &opt);
-    opt = ONE;
+}
+
+static void tell_openings(void)
+{
+    struct journal_options opt = ONE;
+
+    fake_pq.writes_down = true;
     opt.shard = 2;
     opt.shards = 1;
     opt.config = "c1";
@@ -552,7 +558,8 @@ static void tell_looks(void)
 
 static void what_is_sent_is_as_it_is_told(void **state)
 {
-    static void (*const PARTS[])(void) = {tell_openings, tell_batches, tell_reads, tell_looks};
+    static void (*const PARTS[])(void) = {tell_options, tell_openings, tell_batches, tell_reads,
+                                          tell_looks};
     char *was = golden_read(TOLD);
 
     (void)state;
