@@ -30,8 +30,8 @@ static enum bt_code held(struct pg_journal *p, int64_t heap, int64_t *ret, struc
 
 enum bt_code pg_size(struct journal *j, struct journal_size *ret, struct bt_error *err)
 {
-    int64_t file = 0;
-    int64_t heap = 0;
+    int64_t file;
+    int64_t heap;
     int64_t used = 0;
     enum bt_code code =
         pg_number(pg_of(j),
