@@ -30,15 +30,17 @@ static enum bt_code held(struct pg_journal *p, int64_t heap, int64_t *ret, struc
 
 enum bt_code pg_size(struct journal *j, struct journal_size *ret, struct bt_error *err)
 {
+    char sql[SQL_LEN];
     int64_t file;
     int64_t heap;
     int64_t used = 0;
-    enum bt_code code =
-        pg_number(pg_of(j),
-                  "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::int8 FROM pg_class c "
-                  "WHERE c.relnamespace = 'baton_s0'::regnamespace AND c.relkind = 'r'",
-                  &file, err);
+    enum bt_code code;
 
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::int8 FROM pg_class c "
+                   "WHERE c.relnamespace = 'baton_s%" PRIu32 "'::regnamespace AND c.relkind = 'r'",
+                   pg_of(j)->shard);
+    code = pg_number(pg_of(j), sql, &file, err);
     if (code == BT_OK) {
         code = pg_number(pg_of(j),
                          "SELECT pg_relation_size('rows') + pg_relation_size('blobs') + "

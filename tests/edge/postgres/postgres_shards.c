@@ -104,6 +104,32 @@ static void each_shard_is_a_journal_of_its_own(void **state)
     }
 }
 
+static void a_shard_holds_what_is_in_its_own_tables(void **state)
+{
+    enum { BYTES = 2 * 1024 * 1024 };
+    struct journal_size size[2];
+    struct bt_error err;
+    uint64_t id;
+    char *bytes = calloc(1, BYTES);
+
+    (void)state;
+    assert_non_null(bytes);
+    make(SHARDS);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct journal *j = lead(i, "one");
+        if (i == 1) {
+            assert_ok(journal_blob_add(j, bytes, BYTES, &id, &err), err);
+            commit(j);
+        }
+        assert_ok(journal_size(j, &size[i], &err), err);
+        journal_close(j);
+    }
+    assert_in_range(size[0].used, 0, BYTES / 2);
+    assert_in_range(size[1].used, BYTES, 2 * BYTES);
+    assert_true(size[1].file >= size[1].used);
+    free(bytes);
+}
+
 static void their_number_does_not_change_once_one_was_led(void **state)
 {
     struct journal_look *l;
@@ -347,6 +373,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_shard_is_a_journal_of_its_own),
+        cmocka_unit_test(a_shard_holds_what_is_in_its_own_tables),
         cmocka_unit_test(their_number_does_not_change_once_one_was_led),
         cmocka_unit_test(a_node_takes_its_share_at_once_and_more_a_lease_later),
         cmocka_unit_test(

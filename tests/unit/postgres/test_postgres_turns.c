@@ -617,6 +617,26 @@ static void eight_older_numbers_of_shards_are_kept(void **state)
     end(j);
 }
 
+static void a_size_is_that_of_its_own_shard(void **state)
+{
+    struct journal_options opt = ONE;
+    struct journal_size size = {0};
+    struct journal *j = NULL;
+    struct bt_error err;
+
+    (void)state;
+    opt.shard = 2;
+    world_begin();
+    fake_pq_answer("pg_total_relation_size", "1"); /* of another one */
+    fake_pq_answer("c.relnamespace = 'baton_s2'::regnamespace", "1000");
+    fake_pq_answer("sum(octet_length", "700");
+    expect(world_open(&opt, &j, &err), BT_OK, &err);
+    expect(journal_size(j, &size, &err), BT_OK, &err);
+    assert_int_equal(size.file, 1000);
+    assert_int_equal(size.used, 700);
+    end(j);
+}
+
 static void an_owner_without_a_name_has_that_of_the_host(void **state)
 {
     struct journal_options opt = ONE;
@@ -680,6 +700,7 @@ int main(void)
         cmocka_unit_test(standbys_are_looked_for_every_minute_and_rewinds_every_ten_seconds),
         cmocka_unit_test(a_key_has_1_to_512_bytes),
         cmocka_unit_test(eight_older_numbers_of_shards_are_kept),
+        cmocka_unit_test(a_size_is_that_of_its_own_shard),
         cmocka_unit_test(an_owner_without_a_name_has_that_of_the_host),
         cmocka_unit_test(room_is_there_again_until_a_write_says_otherwise),
     };
