@@ -88,7 +88,7 @@ static enum bt_code look_at_server(struct journal_look *l, struct journal_owner 
 enum bt_code journal_look(struct journal_look *l, struct journal_owner *ret, struct bt_error *err)
 {
     char sql[SQL_LEN];
-    bool there;
+    bool there = false;
     enum bt_code code;
     PGresult *r;
 
