@@ -522,10 +522,88 @@ static void what_is_wrong_in_what_is_asked_is_named(void **state)
     assert_non_null(strstr(rig.message, "at most 64 types"));
 }
 
+static void headers_of_a_change_mean_nothing_for_events(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        request("/v1/events", SSE);
+        *(i == 0 ? &rig.h.heads.idempotency_key : &rig.h.heads.if_match) = "k";
+        stream_begin(&rig.h);
+        assert_int_equal(rig.h.status, 400);
+        assert_non_null(strstr(rig.message, "Idempotency-Key and If-Match have no meaning"));
+        assert_int_equal(rig.asked, 0);
+        assert_null(rig.h.stream);
+    }
+}
+
+static void task(const char *target, const char *accept)
+{
+    request("/v1/events", accept);
+    {
+        struct bt_error err;
+        assert_int_equal(uri_parse(str_from(target), &rig.h.uri, &err), BT_OK);
+    }
+    task_begin(&rig.h);
+}
+
+static void a_task_is_a_plan_whose_events_are_told_in_other_words(void **state)
+{
+    (void)state;
+    words_given = &rig;
+    task("/v1/tasks", SSE);
+    assert_int_equal(rig.h.state, HTTP_WAITS); /* http_ask */
+    assert_string_equal(words_asked, "ai-sdk");
+    assert_int_equal(words_types, 0);
+    assert_int_equal(words_after, 0);
+    assert_ptr_equal(rig.h.own, &rig);
+    assert_true(rig.h.own_free == translation_free);
+    task("/v1/tasks?goal=g&vocabulary=agent-turn&clientKey=k", SSE);
+    assert_string_equal(words_asked, "agent-turn");
+    assert_int_equal(rig.h.uri.params_n, 2); /* the rest are fields of the plan */
+    assert_true(str_is(rig.h.uri.params[0].name, "goal"));
+    assert_true(str_is(rig.h.uri.params[1].name, "clientKey"));
+    request("/v1/events", SSE);
+    rig.h.heads.last_event_id = "7";
+    task_begin(&rig.h);
+    assert_int_equal(words_after, 7);
+    request("/v1/events", SSE);
+    rig.h.heads.last_event_id = "x";
+    task_begin(&rig.h);
+    assert_int_equal(rig.h.status, 400);
+    assert_string_equal(rig.field, "Last-Event-ID");
+    assert_null(rig.h.own);
+    words_given = NULL;
+    task("/v1/tasks", SSE); /* refused */
+    assert_int_equal(rig.h.state, HTTP_READY);
+    assert_null(rig.h.own);
+    task("/v1/tasks?vocabulary=a&vocabulary=b", SSE);
+    assert_int_equal(rig.h.status, 400);
+    assert_non_null(strstr(rig.message, "it stands there twice"));
+}
+
+static void a_task_is_no_page_and_no_lines(void **state)
+{
+    static const char *const FORMS[] = {"application/json", "application/jsonl", "image/png"};
+
+    (void)state;
+    words_given = &rig;
+    for (size_t i = 0; i < 3; i++) {
+        task("/v1/tasks", FORMS[i]);
+        assert_int_equal(rig.h.status, 406);
+        assert_string_equal(rig.field, "Accept");
+        assert_null(rig.h.own);
+    }
+    assert_non_null(strstr(rig.message, "expected text/event-stream"));
+    words_given = NULL;
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
     const struct CMUnitTest tests[] = {
+        TEST(headers_of_a_change_mean_nothing_for_events),
+        TEST(a_task_is_a_plan_whose_events_are_told_in_other_words),
+        TEST(a_task_is_no_page_and_no_lines),
         TEST(a_stream_without_a_place_begins_now_and_follows),
         TEST(a_stream_reads_what_it_missed_and_then_follows),
         TEST(a_place_after_the_last_event_is_of_another_journal),
