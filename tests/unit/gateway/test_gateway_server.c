@@ -103,6 +103,20 @@ bool http_drains(const struct http *h)
     return world.drains;
 }
 
+void http_unreadable(struct http *h, unsigned status)
+{
+    char text[32];
+
+    (void)snprintf(text, sizeof text, "unreadable %u", status);
+    note(text);
+    assert_false(h->conn->idle);
+    h->unclear = true;
+    h->status = status;
+    h->type = "text/plain";
+    h->state = HTTP_READY;
+    buf_add_cstr(&h->out, "why");
+}
+
 void http_whole(struct http *h)
 {
     note("whole");
@@ -372,6 +386,50 @@ static void a_stream_is_its_own_answer(void **state)
     }
 }
 
+/* ---- what the library cannot read (unreadable.c) ---- */
+
+static void what_cannot_be_read_is_answered_as_all_others_are(void **state)
+{
+    static char large[40000];
+    static const struct {
+        const char *request, *steps, *line;
+    } CASES[] = {{"GET /p\r\nHost: x\r\n\r\n", "new  unreadable 400 free ", "HTTP/1.1 400 "},
+                 {large, "new /p unreadable 431 free ", "HTTP/1.1 431 "},
+                 {"POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+                  "new /p head POST unreadable 400 free ", "HTTP/1.1 400 "}};
+
+    (void)state;
+    (void)snprintf(large, sizeof large, "GET /p HTTP/1.1\r\nX: %030000d\r\n\r\n", 0);
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        const char *text;
+        world.steps[0] = 0;
+        text = ask(CASES[i].request);
+        if (strcmp(world.steps, CASES[i].steps) != 0) {
+            fail_msg("%zu: %s", i, world.steps);
+        }
+        assert_ptr_equal(strstr(text, CASES[i].line), text);
+        assert_non_null(strstr(text, "\r\n\r\nwhy"));
+        has(text, "X-Content-Type-Options: nosniff");
+        has(text, "Connection: close");
+        lacks(text, "<html>");
+    }
+}
+
+/* http_head sees all headers, and refuses it. */
+static void what_http_head_refuses_is_not_refused_before(void **state)
+{
+    static const char *const REQUESTS[] = {
+        "GET /p HTTP/1.1\r\n\r\n", "GET /p HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n",
+        "GET /p HTTP/1.1\r\nHost: x\r\nCookie: a=b; c=\"\r\n\r\n"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof REQUESTS / sizeof REQUESTS[0]; i++) {
+        world.steps[0] = 0;
+        (void)ask(REQUESTS[i]);
+        assert_string_equal(world.steps, "new /p head GET whole free ");
+    }
+}
+
 /* ---- headers ---- */
 
 static void be_plain(struct http *h)
@@ -638,6 +696,8 @@ int main(void)
         T(a_request_that_is_refused_at_its_head_is_answered_then_or_at_its_end),
         T(a_request_that_waits_is_answered_when_it_is_ready),
         T(a_stream_is_its_own_answer),
+        T(what_cannot_be_read_is_answered_as_all_others_are),
+        T(what_http_head_refuses_is_not_refused_before),
         T(an_answer_has_the_headers_of_its_request),
         T(pages_of_named_origins_may_read_the_answer),
         T(a_connection_has_its_time_for_each_part),
