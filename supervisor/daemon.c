@@ -123,7 +123,7 @@ static bool may_recover(struct daemon *d)
 /* The agents of the configuration, which a daemon that cannot register them must not start. */
 static enum bt_code start_children(struct daemon *d, struct bt_error *err)
 {
-    bool taken = false;
+    bool taken;
     enum bt_code code = BT_OK;
 
     if (!keeper_take(&d->keeper, clock_mono_ms(), &taken)) {
@@ -238,9 +238,7 @@ static void begin_stop(struct daemon *d, const char *why, msec grace_ms)
             .type = CORE_DRAIN, .slot = i, .text = STR_LIT("the supervisor is stopping")};
         if (registry_instance_view(engine_registry(d->engine), i, &view)) {
             drain.epoch = view.epoch;
-            if (engine_feed(d->engine, &drain, NULL, &err) != BT_OK) {
-                engine_fail(d->engine, &err);
-            }
+            engine_tell(d->engine, &drain);
         }
     }
     if (engine_system_record(d->engine, REC_SUPERVISOR_STOPPING, str_from(why), 0, &err) != BT_OK) {
@@ -303,14 +301,11 @@ static void excuse_silence(struct daemon *d)
     const msec excused =
         silence_excuse(&d->silence, engine_now(d->engine), engine_is_stalled(d->engine));
     struct core_event ev = {CORE_EV_INIT(STALLED, stalled, .delay_ms = excused)};
-    struct bt_error err;
 
     if (excused == 0) {
         return;
     }
-    if (engine_feed(d->engine, &ev, NULL, &err) != BT_OK) {
-        engine_fail(d->engine, &err);
-    }
+    engine_tell(d->engine, &ev);
     dispatch_excuse(d->engine, excused);
 }
 

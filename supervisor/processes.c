@@ -137,10 +137,9 @@ static void feed_gave_up(struct processes *p, struct str agent_id, const char *w
     const uint32_t agent =
         registry_agent_add(engine_registry(p->engine), agent_id, engine_now(p->engine));
     struct core_event ev = {CORE_EV_INIT(GAVE_UP, process, .agent = agent), .text = str_from(why)};
-    struct bt_error err;
 
-    if (agent != REGISTRY_NONE && engine_feed(p->engine, &ev, NULL, &err) != BT_OK) {
-        engine_fail(p->engine, &err);
+    if (agent != REGISTRY_NONE) {
+        engine_tell(p->engine, &ev);
     }
 }
 
@@ -358,7 +357,6 @@ static void instance_gone(struct processes *p, const struct spawn_event *ev)
 {
     struct core_event gone = {.type = CORE_GONE, .text = str_from(ev->reason)};
     struct instance_view view;
-    struct bt_error err;
 
     if (!uuid_parse(str_from(ev->instance_id), &gone.instance)) {
         return;
@@ -369,9 +367,7 @@ static void instance_gone(struct processes *p, const struct spawn_event *ev)
         return;
     }
     gone.epoch = view.epoch;
-    if (engine_feed(p->engine, &gone, NULL, &err) != BT_OK) {
-        engine_fail(p->engine, &err);
-    }
+    engine_tell(p->engine, &gone);
 }
 
 static void instance_restarted(struct processes *p, const struct spawn_event *ev)
@@ -381,11 +377,10 @@ static void instance_restarted(struct processes *p, const struct spawn_event *ev
     struct core_event again = {
         CORE_EV_INIT(RESTARTED, process, .agent = agent, .pid = (uint32_t)ev->pid),
         .text = str_from(ev->reason)};
-    struct bt_error err;
 
     (void)uuid_parse(str_from(ev->instance_id), &again.instance);
-    if (agent != REGISTRY_NONE && engine_feed(p->engine, &again, NULL, &err) != BT_OK) {
-        engine_fail(p->engine, &err);
+    if (agent != REGISTRY_NONE) {
+        engine_tell(p->engine, &again);
     }
 }
 

@@ -211,7 +211,6 @@ static void drain_instance(struct roster *f, const char *name)
     struct core_event ev = {.type = CORE_DRAIN, .text = STR_LIT("its process is to end")};
     struct instance_view view;
     struct spawn_info info;
-    struct bt_error err;
     struct uuid id;
 
     if (ix == spawn_count(f->spawn)) {
@@ -225,9 +224,7 @@ static void drain_instance(struct roster *f, const char *name)
     if (ev.slot != REGISTRY_NONE &&
         registry_instance_view(engine_registry(f->engine), ev.slot, &view)) {
         ev.epoch = view.epoch;
-        if (engine_feed(f->engine, &ev, NULL, &err) != BT_OK) {
-            engine_fail(f->engine, &err);
-        }
+        engine_tell(f->engine, &ev);
     }
 }
 

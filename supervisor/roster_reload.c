@@ -9,10 +9,9 @@ static void feed_gave_up(struct roster *f, const char *agent_id, const char *why
     const uint32_t agent = registry_agent_configure(engine_registry(f->engine), str_from(agent_id),
                                                     engine_now(f->engine));
     struct core_event ev = {CORE_EV_INIT(GAVE_UP, process, .agent = agent), .text = str_from(why)};
-    struct bt_error err;
 
-    if (agent != REGISTRY_NONE && engine_feed(f->engine, &ev, NULL, &err) != BT_OK) {
-        engine_fail(f->engine, &err);
+    if (agent != REGISTRY_NONE) {
+        engine_tell(f->engine, &ev);
     }
 }
 

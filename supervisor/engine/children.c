@@ -229,15 +229,6 @@ static bool is_awaited(const struct open_plan *p, const struct child_task *t)
            run->steps[t->step].attempt == t->attempt && run->steps[t->step].round == t->round;
 }
 
-static void feed(struct engine *engine, struct core_event *ev)
-{
-    struct bt_error err;
-
-    if (engine_feed(engine, ev, NULL, &err) != BT_OK) {
-        engine_fail(engine, &err);
-    }
-}
-
 /* The child of the task; NULL when it is not open. */
 static struct open_plan *child_of_task(struct engine *engine, const struct open_plan *p,
                                        const struct child_task *t, bool *ret_known)
@@ -277,7 +268,7 @@ static void pause_too(struct engine *engine, const struct child_task *t)
     child = child_of_task(engine, p, t, &known);
     if (child != NULL) {
         ev.run = child->run;
-        feed(engine, &ev);
+        engine_tell(engine, &ev);
     }
 }
 
@@ -315,7 +306,7 @@ static void start(struct engine *engine, const struct open_plan *p, const struct
     }
     if (known) {
         ev.text = STR_LIT("Its child plan ended, or is in quarantine, and gave no answer");
-        feed(engine, &ev);
+        engine_tell(engine, &ev);
         return;
     }
     const uint32_t depth = p->plan->child.depth + 1;
@@ -336,7 +327,7 @@ static void start(struct engine *engine, const struct open_plan *p, const struct
         CORE_EV(&ev, child)->error_class = class_of(code);
         ev.text = str_from(err.msg);
     }
-    feed(engine, &ev);
+    engine_tell(engine, &ev);
 }
 
 static void act(struct engine *engine, const struct child_task *t)
@@ -354,7 +345,7 @@ static void act(struct engine *engine, const struct child_task *t)
         p = open_plan_by_id(engine, str_from(id));
         ev.run = p != NULL ? p->run : 0;
         if (p != NULL) {
-            feed(engine, &ev);
+            engine_tell(engine, &ev);
         }
         return;
     }
@@ -377,7 +368,7 @@ static void act(struct engine *engine, const struct child_task *t)
                                  .step = STEP_NONE,
                                  .lane = LANE_NONE,
                                  .text = t->text};
-        feed(engine, &ev);
+        engine_tell(engine, &ev);
     } else if (t->type == CMD_CHILD_STOP && core_block_run(p->block)->cancelling &&
                is_awaited(p, t)) {
         ev = (struct core_event){CORE_EV_INIT(CHILD, child, .outcome = CHILD_FAILED,
@@ -387,7 +378,7 @@ static void act(struct engine *engine, const struct child_task *t)
                                  .attempt = t->attempt,
                                  .lane = LANE_NONE,
                                  .text = STR_LIT("Cancelled")};
-        feed(engine, &ev);
+        engine_tell(engine, &ev);
     }
 }
 

@@ -163,9 +163,7 @@ static void evaluate(struct engine *engine, const struct condition_asked *asked,
     } else {
         ev.text = str_from(err.msg);
     }
-    if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
-        engine_fail(engine, &err);
-    }
+    engine_tell(engine, &ev);
     buf_done(&tested);
     buf_done(&v.status);
 }
@@ -177,15 +175,12 @@ static void bring_signal(struct engine *engine, const struct condition_asked *as
     const struct plan_wait *wait = p->plan->steps[asked->step].wait;
     const struct signal_known *kept =
         wait == NULL ? NULL : signals_kept(&open_plan_more(p)->signals, wait->signal);
-    struct bt_error err;
 
     if (kept != NULL) {
         struct core_event ev = {
             CORE_EV_INIT(SIGNAL, signal, .serial = kept->serial, .result = kept->result),
             .run = asked->run, .step = asked->step, .text = kept->name};
-        if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
-            engine_fail(engine, &err);
-        }
+        engine_tell(engine, &ev);
     }
 }
 

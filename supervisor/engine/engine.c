@@ -149,7 +149,6 @@ void engine_fail(struct engine *engine, const struct bt_error *why)
 
 void engine_begin(struct engine *engine, msec now, msec wall)
 {
-    struct bt_error err;
 
     engine->now = now;
     engine->wall = wall;
@@ -159,9 +158,7 @@ void engine_begin(struct engine *engine, msec now, msec wall)
         return;
     }
     for (uint32_t i = 0; i < engine->later_n; i++) {
-        if (engine_feed(engine, &engine->later[i], NULL, &err) != BT_OK) {
-            engine_fail(engine, &err);
-        }
+        engine_tell(engine, &engine->later[i]);
     }
     engine->later_n = 0;
     arena_reset(&engine->later_arena);
@@ -417,6 +414,15 @@ enum bt_code engine_feed(struct engine *engine, struct core_event *ev, enum core
     struct feed f = {.ev = ev};
 
     return feed(engine, &f, ret_reject, err);
+}
+
+void engine_tell(struct engine *engine, struct core_event *ev)
+{
+    struct bt_error err;
+
+    if (engine_feed(engine, ev, NULL, &err) != BT_OK) {
+        engine_fail(engine, &err);
+    }
 }
 
 enum bt_code engine_submit(struct engine *engine, struct core_event *ev, struct open_plan *plan,

@@ -464,11 +464,8 @@ static void report(struct engine *engine, uint64_t run, bool ok, struct str text
 {
     struct core_event ev = {CORE_EV_INIT(COMPENSATED, compensated, .ok = ok), .run = run,
                             .step = STEP_NONE, .lane = LANE_NONE, .text = text};
-    struct bt_error err;
 
-    if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
-        engine_fail(engine, &err);
-    }
+    engine_tell(engine, &ev);
 }
 
 static enum bt_code make(struct undo *u, const struct open_plan *p)
