@@ -153,6 +153,36 @@ static void refuses(enum http_method method, const char *target, const char *bod
     }
 }
 
+static void refuses_headers(enum http_method method, const char *target, const char *body,
+                            const char *key, const char *etag, const char *text)
+{
+    char *json = NULL;
+
+    if (gather(method, target, body, key, etag, &json) == BT_OK) {
+        fail_msg("%s: taken as %s", target, json);
+    }
+    assert_int_equal(err.code, BT_INVALID);
+    if (strstr(err.msg, text) == NULL) {
+        fail_msg("%s: %s", target, err.msg);
+    }
+}
+
+static void headers_that_mean_nothing_here_are_refused(void **unused)
+{
+    static const char *const ETAGS[] = {"3", "\"3", "3\"", "\"\"", "\"", "W/\"3\""};
+
+    (void)unused;
+    refuses_headers(HTTP_GET, "/v1/plans", NULL, "k", NULL,
+                    "the header Idempotency-Key has no meaning for plan.list: leave it out");
+    refuses_headers(HTTP_GET, "/v1/plans", NULL, NULL, "\"3\"",
+                    "the header If-Match has no meaning for plan.list: leave it out");
+    for (size_t i = 0; i < sizeof ETAGS / sizeof ETAGS[0]; i++) {
+        refuses_headers(HTTP_POST, "/v1/plans/P/modify",
+                        "{\"kind\":\"skip_steps\",\"stepsToSkip\":[1]}", NULL, ETAGS[i],
+                        "the header If-Match: expected one ETag of the plan");
+    }
+}
+
 static void fields_come_from_path_query_body_and_headers(void **unused)
 {
     (void)unused;
@@ -246,6 +276,7 @@ int main(void)
         cmocka_unit_test(an_address_that_could_be_read_in_two_ways_is_refused),
         cmocka_unit_test(an_address_has_at_most_so_many_bytes_parts_and_parameters),
         cmocka_unit_test(each_route_is_found_by_its_own_address),
+        cmocka_unit_test(headers_that_mean_nothing_here_are_refused),
         cmocka_unit_test(fields_come_from_path_query_body_and_headers),
         cmocka_unit_test(what_is_wrong_with_a_field_is_named),
         cmocka_unit_test(each_code_has_its_status),
