@@ -128,6 +128,8 @@ static void a_plan_that_is_over_is_read_to_its_end(void **state)
         rig_answer(answer);
         assert_int_equal(rig.h.status, 204); /* a browser is not to come again */
         assert_null(rig.h.type);
+        run(60000);
+        assert_int_equal(rig.asked, 1); /* nothing more */
         events("/v1/plans/P/events?after=8", SSE);
         rig_answer(answer);
         expect_asked("{'fromSeq':9,'limit':500,'planId':'P'}");
@@ -522,6 +524,26 @@ static void what_is_wrong_in_what_is_asked_is_named(void **state)
     assert_non_null(strstr(rig.message, "at most 64 types"));
 }
 
+static void a_connection_takes_as_much_as_it_can(void **state)
+{
+    static const char RETRY[] = "retry: 1000\n\n";
+    char text[64];
+
+    (void)state;
+    for (size_t first = 1; first < sizeof RETRY - 1; first++) {
+        events("/v1/events", SSE);
+        rig_answer(PAGE("", 5, 4));
+        began(SSE);
+        assert_int_equal(take(taker, 0, text, first), first);
+        assert_int_equal(take(taker, first, text + first, sizeof text - first),
+                         sizeof RETRY - 1 - first);
+        text[sizeof RETRY - 1] = 0;
+        assert_string_equal(text, RETRY);
+        assert_int_equal(take(taker, sizeof RETRY - 1, text, sizeof text), 0);
+        assert_true(asleep);
+    }
+}
+
 static void headers_of_a_change_mean_nothing_for_events(void **state)
 {
     (void)state;
@@ -601,6 +623,7 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
     const struct CMUnitTest tests[] = {
+        TEST(a_connection_takes_as_much_as_it_can),
         TEST(headers_of_a_change_mean_nothing_for_events),
         TEST(a_task_is_a_plan_whose_events_are_told_in_other_words),
         TEST(a_task_is_no_page_and_no_lines),
