@@ -128,6 +128,21 @@ static void the_threads_of_this_process_are_found_but_for_the_first(void **state
     }
 }
 
+static void a_look_gives_its_descriptors_back(void **state)
+{
+    const int before = dup(STDOUT_FILENO);
+    struct waits waits;
+    int after;
+
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        waits_read(&waits);
+    }
+    after = dup(STDOUT_FILENO);
+    assert_int_equal(after, before + 1);
+    assert_true(close(before) == 0 && close(after) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +153,7 @@ int main(void)
         cmocka_unit_test(after_a_minute_it_is_a_wedge_whatever_was_waited),
         cmocka_unit_test(looks_have_a_pause),
         cmocka_unit_test(a_canary_that_sings_again_begins_anew),
+        cmocka_unit_test(a_look_gives_its_descriptors_back),
         cmocka_unit_test(the_waits_of_all_threads_count),
         cmocka_unit_test(the_threads_of_this_process_are_found_but_for_the_first),
     };
