@@ -226,8 +226,8 @@ BT_MUST_CHECK enum bt_code engine_recover(struct engine *engine, uint64_t *ret_n
  * be NULL, is REJECT_NONE when the core accepted the event. */
 BT_MUST_CHECK enum bt_code engine_feed(struct engine *engine, struct core_event *ev,
                                        enum core_reject *ret_reject, struct bt_error *err);
-/* The same, of an event that the core may refuse: what keeps it from being recorded is the journal's
- * failure (engine_fail). */
+/* The same, of an event that the core may refuse: what keeps it from being recorded is the
+ * journal's failure (engine_fail). */
 void engine_tell(struct engine *engine, struct core_event *ev);
 /*
  * CORE_SUBMIT, CORE_RECOVER. Accepted: the engine takes the plan over and leaves *plan empty.
