@@ -48,7 +48,7 @@ BEGIN {
     may["supervisor/dispatch"] = below " protocol/auth protocol/artifact protocol/jsonschema protocol/link supervisor/keyword supervisor/engine supervisor/query"
     may["supervisor/conversation"] = below " protocol/auth supervisor/audit supervisor/engine supervisor/query supervisor/dispatch"
     may["supervisor/api"] = below " protocol/client/fleet_map.h protocol/artifact protocol/auth supervisor/auth protocol/link protocol/messages.def supervisor/engine supervisor/query supervisor/artifacts supervisor/retention supervisor/schedule supervisor/transfer supervisor/dispatch supervisor/conversation supervisor/audit"
-    # the command line: common <- view <- chat <- verbs <- usage <- main.c; picture <- view
+    # the command line: common <- view <- chat <- verbs <- usage <- entry.c; picture <- view
     common = base " protocol/wire protocol/client/state.h baton/client.h supervisor/cli/common"
     may["supervisor/cli/common"] = common " supervisor/core/plan supervisor/certs/certs.h supervisor/config/yaml.h supervisor/config/yaml_write.h supervisor/plan"
     may["supervisor/cli/view"] = common " protocol/messages.def supervisor/cli/picture"
