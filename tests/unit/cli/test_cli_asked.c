@@ -2,7 +2,7 @@
  * What command lines ask of a daemon, and what they print of its answers, in asked.txt.
  * BATON_WRITE=1 writes what follows a command line anew: read the difference.
  *
- *     ## What the command lines that follow are about.
+ *     ## What the command lines that follow are about. They have an empty directory.
  *     f plan.json {...}       a file, before the command line; "\n" ends a line of it
  *     $ status P --json       the command line
  *     i yes                   a line of its standard input
@@ -430,8 +430,6 @@ static void run_line(const char *line, struct buf *out)
     tell("out", "| ", out);
     tell("err", "! ", out);
     buf_printf(out, "= %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status));
-    assert_int_equal(tree_drop(dir), 0);
-    assert_int_equal(mkdir(dir, 0700), 0);
     memset(used, 0, sizeof used);
     given_n = 0;
 }
@@ -497,7 +495,10 @@ static void each_command_line_asks_and_prints_as_it_did(void **state)
             assert_int_equal(truncate(in, 0), 0);
         }
         buf_printf(&out, "%s\n", line);
-        if (line[0] == '$') {
+        if (line[0] == '#') {
+            assert_int_equal(tree_drop(dir), 0);
+            assert_int_equal(mkdir(dir, 0700), 0);
+        } else if (line[0] == '$') {
             command = line + 2;
         } else if (line[0] == 'f') {
             take_file(line + 2);
