@@ -46,6 +46,9 @@ struct world {
     char late_text[64];
     char streamed[8192];      /* the texts of all progress, joined */
     struct link_event answer; /* of the lane that serve() waits for */
+    const struct link_lane
+        *keeps;              /* an answer of this one is kept while serve() waits for another */
+    struct link_event early; /* that; its lane is NULL when there is none */
 };
 
 static struct world w;
@@ -153,6 +156,11 @@ static bool serve(const struct link_lane *lane, const uint32_t *counter, uint32_
 {
     msec end = clock_mono_ms() + WAIT_MS;
 
+    if (lane != NULL && w.early.lane == lane) {
+        w.answer = w.early;
+        w.early.lane = NULL;
+        return true;
+    }
     while (clock_mono_ms() < end) {
         struct link_event ev;
         (void)link_wait(w.link, 50);
@@ -163,6 +171,8 @@ static bool serve(const struct link_lane *lane, const uint32_t *counter, uint32_
                        (ev.type == LINK_ANSWER || ev.type == LINK_LOST)) {
                 w.answer = ev;
                 return ev.type == LINK_ANSWER;
+            } else if (ev.type == LINK_ANSWER && ev.lane == w.keeps) {
+                w.early = ev;
             } else {
                 link_msg_free(ev.msg);
             }
@@ -505,18 +515,14 @@ static void a_cancel_reaches_the_handler_and_the_lane_is_answered(void **state)
     (void)state;
     send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
     assert_true(serve(NULL, &w.progress, 1));
+    w.keeps = w.lanes[0]; /* the two answers come in either order */
     send_lane(w.lanes[2], WIRE_MSGPACK, MSG_step_cancel, &cancel);
-    for (int i = 0; i < 2; i++) {
-        /* The two answers come in either order; serve() drops the event of a lane that it does not
-         * wait for. */
-        assert_true(serve(w.lanes[i == 0 ? 2 : 0], NULL, 0));
-        if (i == 0) {
-            assert_int_equal(read_answer(&r, MSG_step_state, &s), BT_OK);
-            assert_true(str_is(s.state, "running"));
-            drop_answer(&r);
-            r = (struct msg_reader){0};
-        }
-    }
+    assert_true(serve(w.lanes[2], NULL, 0));
+    assert_int_equal(read_answer(&r, MSG_step_state, &s), BT_OK);
+    assert_true(str_is(s.state, "running"));
+    drop_answer(&r);
+    r = (struct msg_reader){0};
+    assert_true(serve(w.lanes[0], NULL, 0));
     assert_int_equal(read_answer(&r, MSG_step_result, &got), BT_OK);
     assert_true(str_is(got.failure.class_, "CANCELLED"));
     drop_answer(&r);
