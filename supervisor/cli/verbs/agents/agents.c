@@ -337,6 +337,10 @@ enum cli_exit verb_agents(struct cli *cli)
     if (cli->argc > 1 && strcmp(cli->argv[0], "try") == 0) {
         return agents_try(cli, cli->argv[1], cli->argc > 2 ? cli->argv[2] : NULL);
     }
+    if (cli->argc > 2 && agents_is_order(cli->argv[0])) {
+        cli_error("agents %s: expected one AGENT_ID, got '%s', too", cli->argv[0], cli->argv[2]);
+        return CLI_USAGE;
+    }
     if (cli_value(cli, "param") != NULL || cli_value(cli, "task") != NULL || cli->argc > 2) {
         return usage_of_try();
     }
