@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import unittest
 import urllib.parse
 
@@ -127,6 +128,8 @@ class Life(House):
         self.up()
         plan = self.d.submit({"steps": [step("a", stepTimeoutMs=60000)]})
         until(lambda: self.d.ask("plan.get", planId=plan)["steps"][0]["status"] == "in_progress", 10, "it is out")
+        out = time.monotonic()
+        until(lambda: time.monotonic() - out >= 0.5, 10, "the step has waited for 500 ms")
         [s] = self.poll(at)["steps"]
         self.assertLess(s["deadlineMs"], 60000)
         self.d.ask("plan.cancel", planId=plan, reason="enough")
