@@ -11,6 +11,7 @@ struct lexer {
     size_t no_expression; /* none begins before it */
     bool line;            /* nothing of the line was read yet */
     bool breaks;          /* of the next token */
+    bool list;            /* in square brackets: a comma is between two values */
     struct buf symbols;   /* of an expression */
 };
 
@@ -94,7 +95,7 @@ static void read_token(struct lexer *l)
     }
     size_t to = from;
     while (to < text.len && !text_is_one_of(text.ptr[to], BLANKS) &&
-           !text_is_one_of(text.ptr[to], "\"`()[]{};")) {
+           !text_is_one_of(text.ptr[to], l->list ? "\"`()[]{};," : "\"`()[]{};")) {
         to++;
     }
     while (to > from && text_is_one_of(text.ptr[to - 1], ",;:.!?")) {
@@ -125,6 +126,7 @@ static void read_tokens(struct lexer *l)
         if (l->g->n > 0 && text_is_one_of(c, ",:.!?")) {
             l->g->tokens[l->g->n - 1].pause = true;
         }
+        l->list = c == '[' || (l->list && c != ']');
         if (text_is_one_of(c, BLANKS ",;:!?)]}=")) {
             l->at++;
         } else {
@@ -194,10 +196,35 @@ static void find_limit(const struct goal *g, struct piece *p)
     }
 }
 
+/* How many of the brackets in the text it does not close itself. */
+static uint32_t open_brackets(struct str text)
+{
+    uint32_t open = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        open += text_is_one_of(text.ptr[i], "([{");
+        open -= open > 0 && text_is_one_of(text.ptr[i], ")]}");
+    }
+    return open;
+}
+
 struct str goal_text(const struct goal *g, struct span s)
 {
-    const size_t from = s.from < s.to ? g->tokens[s.from].from : 0;
-    return (struct str){g->text.ptr + from, s.from < s.to ? g->tokens[s.to - 1].to - from : 0};
+    if (s.from >= s.to) {
+        return (struct str){g->text.ptr, 0};
+    }
+    const char *from = g->text.ptr + g->tokens[s.from].from;
+    size_t to = g->tokens[s.to - 1].to;
+    uint32_t open = open_brackets((struct str){from, (size_t)(g->text.ptr + to - from)});
+    /* Marks and brackets are no tokens: those that close the text's own belong to it. */
+    for (size_t i = to; open > 0 && i < g->text.len; i++) {
+        if (text_is_one_of(g->text.ptr[i], ")]}")) {
+            open--;
+            to = i + 1;
+        } else if (!text_is_one_of(g->text.ptr[i], BLANKS ",;:.!?")) {
+            break;
+        }
+    }
+    return (struct str){from, (size_t)(g->text.ptr + to - from)};
 }
 
 bool goal_asks(const struct goal *g, struct span s)
