@@ -40,6 +40,8 @@ struct memory_block {
 static long memory_left = -1;
 /* All others fail, too, and memory_left stays 0. */
 static bool memory_for_good;
+/* While it is not 0, none fails: a fake is at work. NULL = none is. */
+static const int *memory_pause;
 static bool memory_failed; /* one has, since a test set this to false */
 static long memory_pieces; /* allocated, and not given back */
 
@@ -85,6 +87,9 @@ static inline bool memory_is_out(void)
 {
     const bool out = memory_left == 0;
 
+    if (memory_pause != NULL && *memory_pause != 0) {
+        return false;
+    }
     memory_made += memory_watched;
     memory_left -= memory_left > 0 || (out && !memory_for_good);
     memory_failed = memory_failed || out;

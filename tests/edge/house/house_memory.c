@@ -10,6 +10,7 @@
  */
 #include <cjson/cJSON.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,47 +19,24 @@
 #include <unistd.h>
 
 #include "tests/support/house/house.h"
+#include "tests/support/memory.h"
 #include "tests/unit/journal/journal_fixture.h"
 
 enum { EACH = 20, STRIDE = 5, EXIT_DEAD = 75, EXIT_SILENT = 76, ACKS_MAX = 64, ACK_MAX = 128 };
 
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *at, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *at, size_t n);
-
-static long fail_at; /* 0 = none */
-static long made;
-static bool is_acting;
-
-static bool fails(void)
-{
-    if (!is_acting || fake_link_inside > 0) {
-        return false;
-    }
-    return ++made == fail_at;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *at, size_t n)
-{
-    return fails() ? NULL : __real_realloc(at, n);
-}
+/* Of this run: the allocation that fails; 0 = none. */
+static long fail_at;
+/* What memory_left is when the rooms act again. */
+static long left = -1;
 
 static void on_act(bool act)
 {
-    is_acting = act;
+    if (act) {
+        memory_left = left;
+    } else {
+        left = memory_left;
+        memory_left = -1;
+    }
 }
 
 /* ---- what the child has seen, in a file that outlives it ---- */
@@ -345,20 +323,22 @@ static void child(const char *dir, void (*run)(struct house *h), const char *ack
                   const char *log_path)
 {
     const int log = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const long begun = fail_at > 0 ? fail_at - 1 : LONG_MAX;
     struct house *h;
 
     acks = open(acks_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (log < 0 || acks < 0 || dup2(log, STDERR_FILENO) < 0 || dup2(log, STDOUT_FILENO) < 0) {
         _exit(1);
     }
-    made = 0;
+    left = begun;
+    memory_pause = &fake_link_inside;
     house_rooms_act = on_act;
     h = house_open_in(dir);
     end_if_dead(h);
     run(h);
     {
         char n[32];
-        (void)snprintf(n, sizeof n, "%ld", made);
+        (void)snprintf(n, sizeof n, "%ld", left < 0 ? fail_at : begun - left);
         acked("made", n);
     }
     _exit(0);

@@ -1,7 +1,7 @@
 /* The i-th allocation fails, of ours and of SQLite's, for every i (after the first ones every
  * 17th): no crash, no leak (ASan), and what was acknowledged is there. Opening, writing and
  * committing are covered; reading is what work_check does afterwards, with memory again. */
-#include "tests/support/cmocka.h"
+#include "tests/support/memory.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -11,51 +11,17 @@
 
 enum { BATCHES = 3, EACH = 120, STRIDE = 17 };
 
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *at, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *at, size_t n);
-
 static sqlite3_mem_methods theirs;
-static long left = -1; /* allocations until one fails; -1 = none does */
-static long made;      /* since left was set */
-static bool all_later; /* fail too */
-static bool is_off = true;
-
-static bool fails(void)
-{
-    if (is_off) {
-        return false;
-    }
-    made++;
-    return made == left || (all_later && made > left);
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *at, size_t n)
-{
-    return fails() ? NULL : __real_realloc(at, n);
-}
+static long made; /* by the last run */
 
 static void *sqlite_malloc(int n)
 {
-    return fails() ? NULL : theirs.xMalloc(n);
+    return memory_is_out() ? NULL : theirs.xMalloc(n);
 }
 
 static void *sqlite_realloc(void *at, int n)
 {
-    return fails() ? NULL : theirs.xRealloc(at, n);
+    return memory_is_out() ? NULL : theirs.xRealloc(at, n);
 }
 
 static const struct journal_options OPT = {.durability = DURABILITY_PROCESS,
@@ -67,12 +33,12 @@ static void one(long i, bool persistent, uint32_t *unknown, uint32_t *refused)
     char dir[64];
 
     work_dir(dir);
-    left = i;
-    made = 0;
-    all_later = persistent;
-    is_off = false;
+    memory_for_good = persistent;
+    memory_begin(i);
     told = work(dir, &OPT, BATCHES, NULL, NULL);
-    is_off = true;
+    memory_watched = false;
+    memory_left = -1;
+    made = memory_made;
     *unknown += told.unknown != 0;
     *refused += told.open_failed != 0;
     (void)work_check(dir, &told, NULL);

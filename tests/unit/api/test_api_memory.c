@@ -8,46 +8,24 @@
 #include <string.h>
 
 #include "tests/support/house/house.h"
+#include "tests/support/memory.h"
 
 #define STEP(id, more)                                                                             \
     "{'stepId':'" id "','agentId':'calc','skill':'do','task':'do " id "'" more "}"
 
 enum { ALLOCATIONS_MAX = 4000 };
 
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *at, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *at, size_t n);
-
-static long fail_at; /* 0 = none */
-static long made;
-static bool is_acting;
-
-static bool fails(void)
-{
-    return is_acting && fake_link_inside == 0 && ++made == fail_at;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *at, size_t n)
-{
-    return fails() ? NULL : __real_realloc(at, n);
-}
+/* What memory_left is when the rooms act again. */
+static long left = -1;
 
 static void on_act(bool act)
 {
-    is_acting = act;
+    if (act) {
+        memory_left = left;
+    } else {
+        left = memory_left;
+        memory_left = -1;
+    }
 }
 
 static struct {
@@ -175,14 +153,14 @@ static const char *ask_without(size_t i, long n, bool *ret_failed)
 {
     const char *answer;
 
-    made = 0;
-    fail_at = n;
+    memory_failed = false;
+    memory_pause = &fake_link_inside;
+    left = n;
     house_rooms_act = on_act;
     answer = ask(i);
     house_rooms_act = NULL;
-    is_acting = false;
-    fail_at = 0;
-    *ret_failed = made >= n;
+    memory_left = -1;
+    *ret_failed = memory_failed;
     return answer;
 }
 
@@ -196,7 +174,7 @@ static void a_request_without_memory_is_refused_for_it(void **state)
         arrange();
         whole = ask(i);
         house_is(w.h, whole, "ok", "true");
-        for (long n = 1; failed && n < ALLOCATIONS_MAX; n++) {
+        for (long n = 0; failed && n < ALLOCATIONS_MAX; n++) {
             const char *answer = ask_without(i, n, &failed);
             if (w.h->dead || answer == NULL) {
                 fail_msg("%s: allocation %ld: no answer: %s", asked[i].type, n, w.h->why.msg);

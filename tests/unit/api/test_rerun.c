@@ -3,36 +3,7 @@
 #include <string.h>
 
 #include "supervisor/api/rerun.h"
-#include "tests/support/cmocka.h"
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *at, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *at, size_t n);
-
-static long successes_left = -1; /* -1 = no failure; after it they succeed again */
-
-static bool fails(void)
-{
-    return successes_left >= 0 && successes_left-- == 0;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *at, size_t n)
-{
-    return fails() ? NULL : __real_realloc(at, n);
-}
+#include "tests/support/memory.h"
 
 /* Steps a, b, c, ... with edges "ab" = b depends on a. */
 struct graph {
@@ -179,10 +150,10 @@ static void a_document_is_whole_or_refused(void **state)
         struct buf out;
         buf_init(&out, 10000);
         buf_init(&json, 10000);
-        successes_left = i;
+        memory_left = i;
         code = rerun_document(doc_from_buf(&doc), &out, &err);
-        failed = successes_left < 0;
-        successes_left = -1;
+        failed = memory_left < 0;
+        memory_left = -1;
         assert_true(i < 1000);
         if (failed) {
             assert_int_equal(code, BT_NOMEM);

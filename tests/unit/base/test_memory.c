@@ -7,31 +7,7 @@
 #include "protocol/base/buf.h"
 #include "protocol/base/hide.h"
 #include "protocol/base/map.h"
-#include "tests/support/cmocka.h"
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *at, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *at, size_t n);
-
-static bool is_full;
-
-void *__wrap_malloc(size_t n)
-{
-    return is_full ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return is_full ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *at, size_t n)
-{
-    return is_full ? NULL : __real_realloc(at, n);
-}
+#include "tests/support/memory.h"
 
 static void a_buffer_that_cannot_grow_says_so_until_it_is_cleared(void **state)
 {
@@ -41,9 +17,9 @@ static void a_buffer_that_cannot_grow_says_so_until_it_is_cleared(void **state)
     (void)state;
     buf_init(&b, 1000);
     buf_add_cstr(&b, "kept");
-    is_full = true;
+    memory_left = 0;
     buf_printf(&b, "%100s", "lost");
-    is_full = false;
+    memory_left = -1;
     buf_add_cstr(&b, "late");
     assert_int_equal(b.len, 4);
     assert_int_equal(buf_check(&b, &err), BT_NOMEM);
@@ -63,17 +39,17 @@ static void an_arena_that_cannot_grow_gives_nothing_and_goes_on(void **state)
     size_t total;
 
     (void)state;
-    is_full = true;
+    memory_left = 0;
     assert_null(arena_alloc(&a, 1));
     assert_null(arena_str(&a, STR_LIT("text")).ptr);
-    is_full = false;
+    memory_left = -1;
     assert_non_null(arena_alloc(&a, 1));
     total = a.total;
-    is_full = true;
+    memory_left = 0;
     assert_null(arena_room(&a, 5000));
     assert_int_equal(a.total, total);
     assert_non_null(arena_alloc(&a, 1)); /* there is room in the chunk that it has */
-    is_full = false;
+    memory_left = -1;
     assert_non_null(arena_room(&a, 5000));
     arena_done(&a);
 }
@@ -86,15 +62,15 @@ static void a_map_that_cannot_grow_has_what_it_had(void **state)
     struct map m = {0};
 
     (void)state;
-    is_full = true;
+    memory_left = 0;
     assert_int_equal(map_put(&m, str_from("a"), 0), BT_NOMEM);
-    is_full = false;
+    memory_left = -1;
     for (uint32_t i = 0; i < N - 1; i++) {
         assert_int_equal(map_put(&m, str_from(keys[i]), i), BT_OK);
     }
-    is_full = true;
+    memory_left = 0;
     assert_int_equal(map_put(&m, str_from(keys[N - 1]), N - 1), BT_NOMEM);
-    is_full = false;
+    memory_left = -1;
     for (uint32_t i = 0; i < N - 1; i++) {
         assert_int_equal(map_get(&m, str_from(keys[i])), i);
     }
@@ -132,6 +108,7 @@ static void a_process_is_hidden_unless_its_user_wants_to_look_into_it(void **sta
 
 int main(void)
 {
+    memory_for_good = true; /* until a test says that there is memory again */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_buffer_that_cannot_grow_says_so_until_it_is_cleared),
         cmocka_unit_test(an_arena_that_cannot_grow_gives_nothing_and_goes_on),

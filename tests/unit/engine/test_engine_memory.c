@@ -6,56 +6,9 @@
 #include "supervisor/engine/engine_internal.h"
 #include "supervisor/engine/suspect.h"
 #include "supervisor/journal/port.h"
-#include "tests/support/cmocka.h"
+#include "tests/support/memory.h"
 #include "tests/support/memory_journal/memory_journal.h"
 #include "tests/unit/engine/engine_fixture.h"
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *at, size_t n);
-void __real_free(void *at);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *at, size_t n);
-void __wrap_free(void *at);
-
-static long pieces;              /* that are allocated now */
-static long successes_left = -1; /* -1 = no failure; afterwards they succeed again */
-
-static bool fails(void)
-{
-    return successes_left >= 0 && successes_left-- == 0;
-}
-
-static void *counted(void *at)
-{
-    pieces += at != NULL;
-    return at;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : counted(__real_malloc(n));
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : counted(__real_calloc(n, size));
-}
-
-void *__wrap_realloc(void *at, size_t n)
-{
-    if (fails()) {
-        return NULL;
-    }
-    return at == NULL ? counted(__real_realloc(at, n)) : __real_realloc(at, n);
-}
-
-void __wrap_free(void *at)
-{
-    pieces -= at != NULL;
-    __real_free(at);
-}
 
 static void an_engine_without_memory_is_none_and_keeps_nothing(void **state)
 {
@@ -86,13 +39,13 @@ static void an_engine_without_memory_is_none_and_keeps_nothing(void **state)
     assert_int_equal(memory_journal_open(&journal, &err), BT_OK);
     for (long i = 0; failed && i < 100; i++) {
         struct engine *engine = (struct engine *)(void *)&err;
-        const long before = pieces;
+        const long before = memory_pieces;
         assert_int_equal(link_new(256, &link, &err), BT_OK);
         err.msg[0] = 0;
-        successes_left = i;
+        memory_left = i;
         const enum bt_code code = engine_new(&opt, journal, link, &engine, &err);
-        failed = successes_left < 0;
-        successes_left = -1;
+        failed = memory_left < 0;
+        memory_left = -1;
         failures += failed ? 1 : 0;
         if (failed) {
             assert_int_equal(code, BT_NOMEM);
@@ -104,7 +57,7 @@ static void an_engine_without_memory_is_none_and_keeps_nothing(void **state)
             engine_free(engine);
         }
         link_free(link);
-        assert_int_equal(pieces, before);
+        assert_int_equal(memory_pieces, before);
     }
     assert_false(failed);
     assert_true(failures >= 3);

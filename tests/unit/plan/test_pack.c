@@ -5,35 +5,7 @@
 #include "supervisor/core/sched/core.h"
 #include "supervisor/plan/pack.h"
 #include "supervisor/plan/reader_internal.h"
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void __real_free(void *at);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void __wrap_free(void *at);
-
-static long pieces; /* of memory that are allocated now */
-
-void *__wrap_malloc(size_t n)
-{
-    void *at = __real_malloc(n);
-    pieces += at != NULL;
-    return at;
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    void *at = __real_calloc(n, size);
-    pieces += at != NULL;
-    return at;
-}
-
-void __wrap_free(void *at)
-{
-    pieces -= at != NULL;
-    __real_free(at);
-}
+#include "tests/support/memory.h"
 
 static int pack_setup(void **state)
 {
@@ -378,7 +350,7 @@ static void nothing_of_a_shelf_stays(void **state)
     struct plan *all[N][SHARERS];
     assert_int_equal(read_json(b, "{'steps':[{'stepId':'a','agentId':'calc','task':'add'}]}"),
                      BT_OK);
-    const long before = pieces;
+    const long before = memory_pieces;
     for (uint32_t i = 0; i < N; i++) {
         b->plan->steps[0].rules->policy.timeout_ms = i;
         for (uint32_t k = 0; k < SHARERS; k++) {
@@ -397,7 +369,7 @@ static void nothing_of_a_shelf_stays(void **state)
     }
     plan_pack_drop(NULL);
     plan_shelf_done(&shelf);
-    assert_int_equal(pieces, before);
+    assert_int_equal(memory_pieces, before);
 }
 
 /* Their texts lie in the memory of the plan, which goes with it. */

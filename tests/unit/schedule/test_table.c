@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "supervisor/schedule/schedule_internal.h"
-#include "tests/support/cmocka.h"
+#include "tests/support/memory.h"
 #include "tests/support/random.h"
 
 enum { NAMES = 60, STEPS = 4000, PLANS = 200 };
@@ -28,35 +28,6 @@ static struct world {
     uint64_t ix;
     struct rng random;
 } w;
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *at, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *at, size_t n);
-
-static long successes_left = -1; /* -1 = no failure; after one they succeed again */
-
-static bool fails(void)
-{
-    return successes_left >= 0 && successes_left-- == 0;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *at, size_t n)
-{
-    return fails() ? NULL : __real_realloc(at, n);
-}
 
 static struct str name_of(int i, char text[16])
 {
@@ -250,9 +221,9 @@ static void a_new_one_has_no_time_no_end_and_a_seed_of_its_name(void **state)
 /* Whether the allocation fails that is made after so many others. */
 static bool failed_at(long n, enum bt_code code, const struct bt_error *err)
 {
-    const bool failed = successes_left < 0 && n >= 0;
+    const bool failed = memory_left < 0 && n >= 0;
 
-    successes_left = -1;
+    memory_left = -1;
     assert_int_equal(code, failed ? BT_NOMEM : BT_OK);
     assert_true(!failed || (err->code == BT_NOMEM && err->msg[0] != 0));
     return failed;
@@ -266,7 +237,7 @@ static void without_memory_nothing_is_there_and_the_next_one_is(void **state)
     enum bt_code code;
 
     (void)state;
-    successes_left = 0;
+    memory_left = 0;
     code = schedule_new(STR_LIT("n"), STR_LIT(""), &p, &err);
     assert_true(failed_at(0, code, &err));
     assert_null(p);
@@ -274,7 +245,7 @@ static void without_memory_nothing_is_there_and_the_next_one_is(void **state)
         for (long n = 0;; n++) {
             p = fresh(i);
             p->ix = ++w.ix;
-            successes_left = n;
+            memory_left = n;
             code = table_add(&w.s, p, &err); /* takes it over in any case */
             if (!failed_at(n, code, &err)) {
                 break;
@@ -289,7 +260,7 @@ static void without_memory_nothing_is_there_and_the_next_one_is(void **state)
     failures = 0;
     for (int i = 0; i < PLANS; i++) {
         for (long n = 0;; n++) {
-            successes_left = n;
+            memory_left = n;
             code = table_open(&w.s, w.by[i % NAMES].p, plan_of(i), &err);
             if (!failed_at(n, code, &err)) {
                 break;
