@@ -1,10 +1,18 @@
 /*
- * What command lines ask of a daemon, and what they print of its answers, in asked.txt.
- * BATON_WRITE=1 writes what follows a command line anew: read the difference.
+ * What command lines ask of a daemon, and what they print of its answers, in asked.txt; what they
+ * do with files, programs and the machine, in asked_places.txt. BATON_WRITE=1 writes what follows a
+ * command line anew: read the difference.
  *
  *     ## What the command lines that follow are about. They have an empty directory.
  *     f plan.json {...}       a file, before the command line; "\n" ends a line of it
+ *     x batond #!/bin/sh\n...  a program; those beside the command are in the directory
+ *     d some/folder           a folder
+ *     m 600 plan.json         its mode; "s TO NAME" is a link
  *     $ status P --json       the command line
+ *     l 2                     the lock of the state directory is held at the next two looks
+ *     w write 1 ENOSPC        the first call of write fails; "none": it says that it has done it
+ *     v NAME=VALUE            a variable of its environment
+ *     r plan.json             a file that is shown afterwards; of a folder, what is in it
  *     i yes                   a line of its standard input
  *     < plan.get {...}        an answer; the last one of a type is given again
  *     < plan.get ! {...}      a refusal: its error object
@@ -12,12 +20,15 @@
  *     > plan.get {...}        what it asks
  *     | text                  standard output
  *     ! text                  standard error
+ *     : text                  what "r" shows
  *     = 0                     the exit code
  *
  * The time is 2026-01-02T03:04:05Z. The directory is DIR.
  */
 #include <cjson/cJSON.h>
+#include <dirent.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,13 +40,16 @@
 #include "supervisor/cli/entry.h"
 #include "tests/support/golden.h"
 #include "tests/support/tree.h"
+#include "tests/unit/cli/asked_rig.h"
 
-enum { LINES_MAX = 200, WORDS_MAX = 64, OUT_MAX = 1 << 20, NOW_S = 1767323045 };
+enum { LINES_MAX = 200, WORDS_MAX = 64, OUT_MAX = 1 << 20, SHOWN_MAX = 8, NOW_S = 1767323045 };
 
 static char dir[64];
 static const char *given[LINES_MAX]; /* the lines "< ..." and "e ..." of the case */
 static bool used[LINES_MAX];
 static int given_n;
+static const char *shown[SHOWN_MAX]; /* the lines "r ..." */
+static int shown_n;
 static FILE *asked;
 static struct bt_client *const the_client = (struct bt_client *)(void *)&given_n;
 
@@ -45,8 +59,7 @@ static struct bt_client *const the_client = (struct bt_client *)(void *)&given_n
     type __wrap_##name(__VA_ARGS__);                                                               \
     type __wrap_##name(__VA_ARGS__)
 
-/* The next answer of this type, else its last one; NULL = there is none. */
-static const char *next_answer(const char *type)
+const char *asked_answer(const char *type)
 {
     const size_t n = strlen(type);
     const char *last = NULL;
@@ -77,9 +90,9 @@ static enum bt_code refuse(const cJSON *error, struct bt_error *err)
     return err->code;
 }
 
-static enum bt_code answer(const char *type, char **ret_json, struct bt_error *err)
+enum bt_code asked_reply(const char *type, char **ret_json, struct bt_error *err)
 {
-    const char *text = next_answer(type);
+    const char *text = asked_answer(type);
     enum bt_code code = BT_OK;
 
     if (ret_json != NULL) {
@@ -102,12 +115,23 @@ static enum bt_code answer(const char *type, char **ret_json, struct bt_error *e
     return code;
 }
 
+void asked_say(const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    (void)fprintf(asked, "> ");
+    (void)vfprintf(asked, fmt, args);
+    (void)fprintf(asked, "\n");
+    va_end(args);
+}
+
 WRAPPED(enum bt_code, bt_client_open, const char *state_dir, struct bt_client **ret,
         struct bt_error *err)
 {
     (void)state_dir;
     *ret = the_client;
-    return next_answer("open") == NULL ? BT_OK : answer("open", NULL, err);
+    return asked_answer("open") == NULL ? BT_OK : asked_reply("open", NULL, err);
 }
 
 WRAPPED(enum bt_code, bt_client_connect, const struct bt_connection *to, struct bt_client **ret,
@@ -115,7 +139,7 @@ WRAPPED(enum bt_code, bt_client_connect, const struct bt_connection *to, struct 
 {
     (void)fprintf(asked, "> connect %s %s %s %s\n", to->url, to->credential, to->ca, to->cert);
     *ret = the_client;
-    return next_answer("open") == NULL ? BT_OK : answer("open", NULL, err);
+    return asked_answer("open") == NULL ? BT_OK : asked_reply("open", NULL, err);
 }
 
 WRAPPED(void, bt_client_close, struct bt_client *c)
@@ -138,7 +162,7 @@ WRAPPED(enum bt_code, bt_client_call, struct bt_client *c, const char *type, con
 {
     (void)c;
     (void)fprintf(asked, "> %s %s\n", type, fields != NULL ? fields : "");
-    return answer(type, ret_json, err);
+    return asked_reply(type, ret_json, err);
 }
 
 WRAPPED(enum bt_code, bt_submit, struct bt_client *c, const struct bt_submit *s,
@@ -166,7 +190,7 @@ WRAPPED(enum bt_code, bt_submit, struct bt_client *c, const struct bt_submit *s,
         }
     }
     (void)fprintf(asked, "\n");
-    code = answer("submit", &json, err);
+    code = asked_reply("submit", &json, err);
     tree = cJSON_Parse(json != NULL ? json : "");
     id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(tree, "planId"));
     (void)snprintf(ret_plan_id, BT_ID_LEN + 1, "%s", id != NULL ? id : "");
@@ -201,29 +225,29 @@ WRAPPED(enum bt_code, bt_cancel, struct bt_client *c, const char *plan_id, const
 {
     (void)c;
     (void)fprintf(asked, "> cancel %s %s\n", plan_id, reason != NULL ? reason : "");
-    return next_answer("cancel") == NULL ? BT_OK : answer("cancel", NULL, err);
+    return asked_answer("cancel") == NULL ? BT_OK : asked_reply("cancel", NULL, err);
 }
 
 WRAPPED(enum bt_code, bt_client_artifact, struct bt_client *c, const char *uri, uint64_t bytes,
         const char *sha256, int fd, struct bt_error *err)
 {
-    const char *text = next_answer("artifact");
+    const char *text = asked_answer("artifact");
 
     (void)c;
     (void)fprintf(asked, "> artifact %s %llu %s\n", uri, (unsigned long long)bytes, sha256);
     if (text == NULL || text[0] == '!') {
-        return answer("artifact", NULL, err);
+        return asked_reply("artifact", NULL, err);
     }
     return write(fd, text, strlen(text)) < 0 ? BT_IO : BT_OK;
 }
 
 WRAPPED(enum bt_code, bt_client_shards, struct bt_client *c, uint32_t *ret, struct bt_error *err)
 {
-    const char *text = next_answer("shards");
+    const char *text = asked_answer("shards");
 
     (void)c;
     *ret = text != NULL ? (uint32_t)strtoul(text, NULL, 10) : 1;
-    return text != NULL && text[0] == '!' ? answer("shards", NULL, err) : BT_OK;
+    return text != NULL && text[0] == '!' ? asked_reply("shards", NULL, err) : BT_OK;
 }
 
 /* ---- its watch ---- */
@@ -237,7 +261,7 @@ WRAPPED(enum bt_code, bt_watch_open, struct bt_client *c, const char *plan_id, u
     (void)fprintf(asked, "> watch %s after %lld\n", plan_id != NULL ? plan_id : "all",
                   (long long)after);
     *ret = (struct bt_watch *)(void *)&seen;
-    return next_answer("watch") == NULL ? BT_OK : answer("watch", NULL, err);
+    return asked_answer("watch") == NULL ? BT_OK : asked_reply("watch", NULL, err);
 }
 
 WRAPPED(enum bt_code, bt_watch_open_after, struct bt_client *c, const char *vector,
@@ -246,7 +270,7 @@ WRAPPED(enum bt_code, bt_watch_open_after, struct bt_client *c, const char *vect
     (void)c;
     (void)fprintf(asked, "> watch all after %s\n", vector);
     *ret = (struct bt_watch *)(void *)&seen;
-    return next_answer("watch") == NULL ? BT_OK : answer("watch", NULL, err);
+    return asked_answer("watch") == NULL ? BT_OK : asked_reply("watch", NULL, err);
 }
 
 WRAPPED(bool, bt_watch_is_current, const struct bt_watch *w)
@@ -378,24 +402,22 @@ static void run_child(char *line)
         _exit(99);
     }
     asked = fdopen(open_in("asked", O_WRONLY | O_CREAT | O_TRUNC), "w");
+    assert_int_equal(setvbuf(asked, NULL, _IOLBF, 0), 0); /* it may become another program */
+    rig_begin(dir);
     exit(cli_entry(n, words));
 }
 
 /* Appends the file's lines, each after `lead`; the directory is DIR. */
-static void tell(const char *name, const char *lead, struct buf *out)
+static void tell_file(const char *path, const char *lead, struct buf *out)
 {
     static char text[OUT_MAX];
-    char path[256];
-    FILE *f;
+    FILE *f = fopen(path, "re");
     size_t n;
 
-    (void)snprintf(path, sizeof path, "%s.%s", dir, name);
-    f = fopen(path, "re");
     assert_non_null(f);
     n = fread(text, 1, sizeof text - 1, f);
     text[n] = 0;
     assert_int_equal(fclose(f), 0);
-    (void)unlink(path);
     for (const char *at = text; *at != 0;) {
         const size_t len = strcspn(at, "\n");
         buf_add_cstr(out,
@@ -411,6 +433,61 @@ static void tell(const char *name, const char *lead, struct buf *out)
         }
         buf_add_cstr(out, at[len] == 0 ? "\\\n" : "\n"); /* a last line without its end */
         at += len + (at[len] != 0);
+    }
+}
+
+static void tell(const char *name, const char *lead, struct buf *out)
+{
+    char path[256];
+
+    (void)snprintf(path, sizeof path, "%s.%s", dir, name);
+    tell_file(path, lead, out);
+    (void)unlink(path);
+}
+
+static void show(const char *name, struct buf *out);
+
+/* A line of a folder. */
+static void show_one(const char *name, struct buf *out)
+{
+    struct stat st;
+    char path[1024];
+
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    assert_int_equal(lstat(path, &st), 0);
+    if (S_ISDIR(st.st_mode)) {
+        buf_printf(out, ": %03o %s/\n", (unsigned)st.st_mode & 0777, name);
+        show(name, out);
+    } else {
+        buf_printf(out, ": %03o %s%s, %lld bytes\n", (unsigned)st.st_mode & 0777, name,
+                   S_ISLNK(st.st_mode) ? ", a link" : "", (long long)st.st_size);
+    }
+}
+
+/* What is at the path: the text of a file, the modes, sizes and names of what is in a folder. */
+static void show(const char *name, struct buf *out)
+{
+    struct dirent **list;
+    struct stat st;
+    char path[512];
+    int n;
+
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    if (lstat(path, &st) != 0) {
+        buf_printf(out, ": %s is not there\n", name);
+    } else if (S_ISDIR(st.st_mode)) {
+        n = scandir(path, &list, NULL, alphasort);
+        for (int i = 0; i < n; i++) {
+            char inner[768];
+            (void)snprintf(inner, sizeof inner, "%s/%s", name, list[i]->d_name);
+            if (strcmp(list[i]->d_name, ".") != 0 && strcmp(list[i]->d_name, "..") != 0) {
+                show_one(inner, out);
+            }
+            free(list[i]);
+        }
+        free(list);
+    } else {
+        tell_file(path, ": ", out);
     }
 }
 
@@ -430,9 +507,14 @@ static void run_line(const char *line, struct buf *out)
     tell("asked", "", out);
     tell("out", "| ", out);
     tell("err", "! ", out);
+    for (int i = 0; i < shown_n; i++) {
+        show(shown[i], out);
+    }
     buf_printf(out, "= %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status));
     memset(used, 0, sizeof used);
     given_n = 0;
+    shown_n = 0;
+    rig_forget();
 }
 
 static void write_in(const char *path, const char *mode, const char *text)
@@ -444,33 +526,85 @@ static void write_in(const char *path, const char *mode, const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
-static void take_file(const char *line)
+/* The folders that a file is in. */
+static void make_dirs(char *path)
+{
+    for (char *at = path + strlen(dir) + 1; (at = strchr(at, '/')) != NULL; at++) {
+        *at = 0;
+        (void)mkdir(path, 0700);
+        *at = '/';
+    }
+}
+
+static void take_file(const char *line, mode_t mode)
 {
     const size_t n = strcspn(line, " ");
     char *text = strdup(line + n + (line[n] != 0));
-    char path[256];
+    char path[512];
     char *at;
 
     assert_non_null(text);
     (void)snprintf(path, sizeof path, "%s/%.*s", dir, (int)n, line);
+    make_dirs(path);
     while ((at = strstr(text, "\\n")) != NULL) {
         *at = '\n';
         memmove(at + 1, at + 2, strlen(at + 2) + 1);
     }
     write_in(path, "we", text);
+    assert_int_equal(chmod(path, mode), 0);
     free(text);
 }
 
-static void each_command_line_asks_and_prints_as_it_did(void **state)
+/* A line about a file, before a command line. */
+static void take_place(const char *line)
 {
-    char *was = golden_read(ASKED);
+    char path[512];
+    char *rest;
+
+    if (line[0] == 'f') {
+        take_file(line + 2, 0600);
+    } else if (line[0] == 'x') {
+        take_file(line + 2, 0700);
+    } else if (line[0] == 'd') {
+        (void)snprintf(path, sizeof path, "%s/%s/", dir, line + 2);
+        make_dirs(path);
+    } else if (line[0] == 'm') {
+        const mode_t mode = (mode_t)strtoul(line + 2, &rest, 8);
+        (void)snprintf(path, sizeof path, "%s/%s", dir, rest + 1);
+        assert_int_equal(chmod(path, mode), 0);
+    } else if (line[0] == 's') {
+        char to[256];
+        (void)snprintf(to, sizeof to, "%.*s", (int)strcspn(line + 2, " "), line + 2);
+        (void)snprintf(path, sizeof path, "%s/%s", dir, line + 3 + strlen(to));
+        assert_int_equal(symlink(to, path), 0);
+    }
+}
+
+/* A line about a case, after its command line. */
+static void take_part(const char *line, const char *in)
+{
+    if (line[0] == 'i') {
+        write_in(in, "ae", line + 2);
+    } else if (line[0] == 'r') {
+        assert_true(shown_n < SHOWN_MAX);
+        shown[shown_n++] = line + 2;
+    } else if (line[0] == '<' || line[0] == 'e') {
+        assert_true(given_n < LINES_MAX);
+        given[given_n++] = line;
+    } else if (line[0] != 0) {
+        rig_take(line);
+    }
+}
+
+static void run_cases(const char *file)
+{
+    char *was = golden_read(file);
     char *text = strdup(was);
     char *command = NULL;
     char in[80];
     struct buf out;
     char *end;
 
-    (void)state;
     assert_non_null(text);
     buf_init(&out, GOLDEN_MAX);
     (void)snprintf(dir, sizeof dir, "/tmp/baton-asked-XXXXXX");
@@ -479,18 +613,16 @@ static void each_command_line_asks_and_prints_as_it_did(void **state)
     write_in(in, "we", "");
     assert_int_equal(truncate(in, 0), 0);
     for (char *line = text; line != NULL && *line != 0; line = end) {
+        bool of_case;
         end = strchr(line, '\n');
         if (end != NULL) {
             *end++ = 0;
         }
-        if (strchr(">|!=", line[0]) != NULL && line[0] != 0) {
+        if (line[0] != 0 && strchr(">|!=:", line[0]) != NULL) {
             continue;
         }
-        if (command != NULL && strchr("<ei", line[0]) == NULL) {
-            run_line(command, &out);
-            command = NULL;
-            assert_int_equal(truncate(in, 0), 0);
-        } else if (command != NULL && line[0] == 0) {
+        of_case = line[0] != 0 && strchr("<eirlwv", line[0]) != NULL;
+        if (command != NULL && !of_case) {
             run_line(command, &out);
             command = NULL;
             assert_int_equal(truncate(in, 0), 0);
@@ -501,13 +633,10 @@ static void each_command_line_asks_and_prints_as_it_did(void **state)
             assert_int_equal(mkdir(dir, 0700), 0);
         } else if (line[0] == '$') {
             command = line + 2;
-        } else if (line[0] == 'f') {
-            take_file(line + 2);
-        } else if (line[0] == 'i') {
-            write_in(in, "ae", line + 2);
-        } else if (line[0] == '<' || line[0] == 'e') {
-            assert_true(given_n < LINES_MAX);
-            given[given_n++] = line;
+        } else if (of_case) {
+            take_part(line, in);
+        } else if (line[0] != 0 && line[1] == ' ') {
+            take_place(line);
         }
     }
     if (command != NULL) {
@@ -515,16 +644,29 @@ static void each_command_line_asks_and_prints_as_it_did(void **state)
     }
     assert_int_equal(tree_drop(dir), 0);
     assert_int_equal(unlink(in), 0);
-    golden_keep(ASKED, was, buf_cstr(&out));
+    golden_keep(file, was, buf_cstr(&out));
     buf_done(&out);
     free(text);
     free(was);
+}
+
+static void each_command_line_asks_and_prints_as_it_did(void **state)
+{
+    (void)state;
+    run_cases(ASKED);
+}
+
+static void each_command_line_leaves_files_as_it_did(void **state)
+{
+    (void)state;
+    run_cases(ASKED_PLACES);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_command_line_asks_and_prints_as_it_did),
+        cmocka_unit_test(each_command_line_leaves_files_as_it_did),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

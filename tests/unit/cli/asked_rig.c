@@ -1,0 +1,199 @@
+#include "tests/unit/cli/asked_rig.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/client/listener.h"
+#include "tests/support/cmocka.h"
+
+enum { FAILURES_MAX = 8, VARIABLES_MAX = 8, WAIT_MS = 500, MONO_MS = 1000000 };
+
+/* The n-th call of this name fails so; 0 = it does nothing, and says that it has. */
+static struct failure {
+    char call[24];
+    int n, why;
+} failures[FAILURES_MAX];
+static int failures_n;
+static const char *variables[VARIABLES_MAX];
+static int variables_n;
+static int held; /* how many more looks at the lock find it held */
+static const char *programs;
+static bool is_on;
+static msec waited;
+
+static int errno_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        int why;
+    } all[] = {{"EIO", EIO},
+               {"ENOSPC", ENOSPC},
+               {"EACCES", EACCES},
+               {"ENOENT", ENOENT},
+               {"EINTR", EINTR},
+               {"EMFILE", EMFILE},
+               {"EAGAIN", EAGAIN},
+               {"EADDRINUSE", EADDRINUSE},
+               {"ECONNREFUSED", ECONNREFUSED},
+               {"EEXIST", EEXIST},
+               {"EINPROGRESS", EINPROGRESS},
+               {"none", 0}};
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (strcmp(all[i].name, name) == 0) {
+            return all[i].why;
+        }
+    }
+    fail_msg("there is no such error: %s", name);
+    return 0;
+}
+
+void rig_take(const char *line)
+{
+    char why[24];
+
+    if (line[0] == 'l') {
+        held = (int)strtol(line + 2, NULL, 10);
+    } else if (line[0] == 'v') {
+        assert_true(variables_n < VARIABLES_MAX);
+        variables[variables_n++] = line + 2;
+    } else {
+        struct failure *f = &failures[failures_n++];
+        assert_true(failures_n <= FAILURES_MAX);
+        assert_int_equal(sscanf(line, "w %23s %d %23s", f->call, &f->n, why), 3);
+        f->why = errno_of(why);
+    }
+}
+
+void rig_begin(const char *dir)
+{
+    programs = dir;
+    is_on = true;
+    for (int i = 0; i < variables_n; i++) {
+        char *copy = strdup(variables[i]);
+        char *value = strchr(copy, '=');
+        *value++ = 0;
+        (void)setenv(copy, value, 1);
+        free(copy);
+    }
+}
+
+void rig_forget(void)
+{
+    failures_n = 0;
+    variables_n = 0;
+    held = 0;
+}
+
+/* Whether this call does not happen; errno is why, 0 = it says that it has. */
+static bool is_failing(const char *call)
+{
+    for (int i = 0; is_on && i < failures_n; i++) {
+        if (strcmp(failures[i].call, call) == 0 && --failures[i].n == 0) {
+            errno = failures[i].why;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- calls that may fail ---- */
+
+#define FAILING(type, name, parameters, arguments, failed)                                         \
+    type __real_##name parameters;                                                                 \
+    type __wrap_##name parameters;                                                                 \
+    type __wrap_##name parameters                                                                  \
+    {                                                                                              \
+        return is_failing(#name) ? (failed) : __real_##name arguments;                             \
+    }
+#define RESULT (errno == 0 ? 0 : -1)
+
+FAILING(ssize_t, write, (int fd, const void *at, size_t n), (fd, at, n), errno == 0 ? 1 : -1)
+FAILING(ssize_t, read, (int fd, void *at, size_t n), (fd, at, n), RESULT)
+FAILING(int, fsync, (int fd), (fd), RESULT)
+FAILING(int, close, (int fd), (fd), RESULT)
+FAILING(int, rename, (const char *from, const char *to), (from, to), RESULT)
+FAILING(int, renameat, (int a, const char *from, int b, const char *to), (a, from, b, to), RESULT)
+FAILING(int, unlink, (const char *path), (path), RESULT)
+FAILING(int, mkdir, (const char *path, mode_t mode), (path, mode), RESULT)
+FAILING(int, mkdirat, (int at, const char *path, mode_t mode), (at, path, mode), RESULT)
+FAILING(int, fchmod, (int fd, mode_t mode), (fd, mode), RESULT)
+FAILING(int, pipe2, (int fds[2], int flags), (fds, flags), RESULT)
+FAILING(int, fork, (void), (), RESULT)
+FAILING(int, fseek, (FILE * f, long at, int from), (f, at, from), RESULT)
+FAILING(int, fclose, (FILE * f), (f), RESULT)
+FAILING(int, socket, (int family, int type, int protocol), (family, type, protocol), RESULT)
+FAILING(int, bind, (int fd, const struct sockaddr *at, socklen_t n), (fd, at, n), RESULT)
+FAILING(int, connect, (int fd, const struct sockaddr *at, socklen_t n), (fd, at, n), RESULT)
+FAILING(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL)
+FAILING(FILE *, tmpfile, (void), (), NULL)
+FAILING(DIR *, opendir, (const char *path), (path), NULL)
+FAILING(DIR *, fdopendir, (int fd), (fd), NULL)
+FAILING(struct dirent *, readdir, (DIR * dir), (dir), NULL)
+FAILING(char *, realpath, (const char *path, char *to), (path, to), NULL)
+FAILING(size_t, fwrite, (const void *at, size_t size, size_t n, FILE *f), (at, size, n, f), 0)
+FAILING(bool, auth_random, (void *at, size_t n), (at, n), false)
+
+/* ---- what stands for the machine ---- */
+
+ssize_t __real_readlink(const char *path, char *to, size_t cap);
+ssize_t __wrap_readlink(const char *path, char *to, size_t cap);
+ssize_t __wrap_readlink(const char *path, char *to, size_t cap)
+{
+    if (is_failing("readlink")) {
+        return -1;
+    }
+    if (!is_on || strcmp(path, "/proc/self/exe") != 0) {
+        return __real_readlink(path, to, cap);
+    }
+    assert_true(strlen(programs) + 6 <= cap);
+    memcpy(to, programs, strlen(programs));
+    memcpy(to + strlen(programs), "/baton", 6); /* as the call, without its end */
+    return (ssize_t)strlen(programs) + 6;
+}
+
+int __real_flock(int fd, int what);
+int __wrap_flock(int fd, int what);
+int __wrap_flock(int fd, int what)
+{
+    if (is_on && held > 0) {
+        held--;
+        errno = EWOULDBLOCK;
+        return -1;
+    }
+    return __real_flock(fd, what);
+}
+
+/* Time passes only in waits: those for nothing take a millisecond, so that other programs go on. */
+msec __wrap_clock_mono_ms(void);
+msec __wrap_clock_mono_ms(void)
+{
+    return MONO_MS + waited;
+}
+
+int __real_poll(struct pollfd *fds, nfds_t n, int ms);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int ms);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int ms)
+{
+    const int some = n == 0 ? (ms > 0) : WAIT_MS;
+    const int found = __real_poll(fds, n, is_on && (ms < 0 || ms > some) ? some : ms);
+
+    waited += found == 0 && ms > 0 ? (msec)ms : 0;
+    return found;
+}
+
+bool __wrap_listener_is_ours(const char *dir, const char *url);
+bool __wrap_listener_is_ours(const char *dir, const char *url)
+{
+    (void)dir, (void)url;
+    return asked_answer("listener") == NULL;
+}
