@@ -1,4 +1,5 @@
 #include "tests/unit/cli/asked_rig.h"
+#include "tests/unit/cli/asked_world.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +16,7 @@
 #include "protocol/client/listener.h"
 #include "tests/support/cmocka.h"
 
-enum { FAILURES_MAX = 8, VARIABLES_MAX = 8, WAIT_MS = 500, MONO_MS = 1000000 };
+enum { FAILURES_MAX = 8, VARIABLES_MAX = 8, WAIT_MS = 500 };
 
 /* The n-th call of this name fails so; 0 = it does nothing, and says that it has. */
 static struct failure {
@@ -28,7 +29,6 @@ static int variables_n;
 static int held; /* how many more looks at the lock find it held */
 static const char *programs;
 static bool is_on;
-static msec waited;
 
 static int errno_of(const char *name)
 {
@@ -82,7 +82,7 @@ void rig_begin(const char *dir)
         char *copy = strdup(variables[i]);
         char *value = strchr(copy, '=');
         *value++ = 0;
-        (void)setenv(copy, value, 1);
+        (void)(value[0] != 0 ? setenv(copy, value, 1) : unsetenv(copy));
         free(copy);
     }
 }
@@ -174,20 +174,17 @@ int __wrap_flock(int fd, int what)
 }
 
 /* Time passes only in waits: those for nothing take a millisecond, so that other programs go on. */
-msec __wrap_clock_mono_ms(void);
-msec __wrap_clock_mono_ms(void)
-{
-    return MONO_MS + waited;
-}
-
 int __real_poll(struct pollfd *fds, nfds_t n, int ms);
 int __wrap_poll(struct pollfd *fds, nfds_t n, int ms);
 int __wrap_poll(struct pollfd *fds, nfds_t n, int ms)
 {
-    const int some = n == 0 ? (ms > 0) : WAIT_MS;
-    const int found = __real_poll(fds, n, is_on && (ms < 0 || ms > some) ? some : ms);
+    const int some = !is_on || ms <= 0 ? ms : world_is_scripted() ? 0 : n == 0 ? 1 : WAIT_MS;
+    int found = __real_poll(fds, n, ms > 0 && ms < some ? ms : some);
 
-    waited += found == 0 && ms > 0 ? (msec)ms : 0;
+    if (found == 0 && ms > 0 && is_on) {
+        world_wait((uint64_t)ms);
+        found = world_is_scripted() ? __real_poll(fds, n, 0) : 0;
+    }
     return found;
 }
 

@@ -11,19 +11,22 @@
  *     $ status P --json       the command line
  *     l 2                     the lock of the state directory is held at the next two looks
  *     w write 1 ENOSPC        the first call of write fails; "none": it says that it has done it
- *     v NAME=VALUE            a variable of its environment
+ *     v NAME=VALUE            a variable of its environment; "v NAME=": it is not set
  *     r plan.json             a file that is shown afterwards; of a folder, what is in it
  *     i yes                   a line of its standard input
+ *     t 80x24 012             a terminal of this size, and which streams are it
  *     < plan.get {...}        an answer; the last one of a type is given again
  *     < plan.get ! {...}      a refusal: its error object
- *     e {...}                 an event of a watch; "e -": none comes for a while
+ *     e {...}                 an event of a watch; "e ! {...}": its error object; what else
+ *                             happens while it waits: see asked_world.h
  *     > plan.get {...}        what it asks
  *     | text                  standard output
  *     ! text                  standard error
- *     : text                  what "r" shows
+ *     : text                  what its terminal got; then what "r" shows
  *     = 0                     the exit code
  *
- * The time is 2026-01-02T03:04:05Z. The directory is DIR.
+ * The time is 2026-01-02T03:04:05Z, and passes while the command waits. The directory is DIR. A
+ * limit of requests, and a wait, is told when it is another one than before.
  */
 #include <cjson/cJSON.h>
 #include <dirent.h>
@@ -41,8 +44,16 @@
 #include "tests/support/golden.h"
 #include "tests/support/tree.h"
 #include "tests/unit/cli/asked_rig.h"
+#include "tests/unit/cli/asked_world.h"
 
-enum { LINES_MAX = 200, WORDS_MAX = 64, OUT_MAX = 1 << 20, SHOWN_MAX = 8, NOW_S = 1767323045 };
+enum {
+    LINES_MAX = 400,
+    CALL_MS = 10000,
+    WORDS_MAX = 64,
+    OUT_MAX = 1 << 20,
+    SHOWN_MAX = 8,
+    NOW_S = 1767323045
+};
 
 static char dir[64];
 static const char *given[LINES_MAX]; /* the lines "< ..." and "e ..." of the case */
@@ -149,7 +160,13 @@ WRAPPED(void, bt_client_close, struct bt_client *c)
 
 WRAPPED(void, bt_client_timeout, struct bt_client *c, uint32_t timeout_ms)
 {
-    (void)c, (void)timeout_ms;
+    static uint32_t last_ms = CALL_MS;
+
+    (void)c;
+    if (timeout_ms != last_ms) {
+        (void)fprintf(asked, "> timeout %u\n", timeout_ms);
+        last_ms = timeout_ms;
+    }
 }
 
 WRAPPED(void, bt_client_via, struct bt_client *c, const char *via)
@@ -254,6 +271,28 @@ WRAPPED(enum bt_code, bt_client_shards, struct bt_client *c, uint32_t *ret, stru
 
 static uint64_t seen;
 
+/* The next line "e ..." that was not taken; -1 = there is none. */
+static int next_line(void)
+{
+    for (int i = 0; i < given_n; i++) {
+        if (given[i][0] == 'e' && !used[i]) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static const char *next_happening(void)
+{
+    const int i = next_line();
+
+    if (i < 0 || given[i][2] == '{' || given[i][2] == '!') {
+        return NULL;
+    }
+    used[i] = true;
+    return given[i] + 2;
+}
+
 WRAPPED(enum bt_code, bt_watch_open, struct bt_client *c, const char *plan_id, uint64_t after,
         struct bt_watch **ret, struct bt_error *err)
 {
@@ -276,12 +315,7 @@ WRAPPED(enum bt_code, bt_watch_open_after, struct bt_client *c, const char *vect
 WRAPPED(bool, bt_watch_is_current, const struct bt_watch *w)
 {
     (void)w;
-    for (int i = 0; i < given_n; i++) {
-        if (given[i][0] == 'e' && !used[i]) {
-            return false;
-        }
-    }
-    return true;
+    return next_line() < 0;
 }
 
 WRAPPED(void, bt_watch_cursor, const struct bt_watch *w, char *ret, size_t cap)
@@ -294,24 +328,28 @@ WRAPPED(enum bt_code, bt_watch_next, struct bt_watch *w, uint32_t timeout_ms, st
         struct bt_error *err)
 {
     static cJSON *event;
-    int i = 0;
+    const int i = next_line();
 
-    (void)w, (void)timeout_ms;
-    while (i < given_n && (given[i][0] != 'e' || used[i])) {
-        i++;
-    }
+    (void)w;
     cJSON_Delete(event);
     event = NULL;
-    if (i == given_n) {
+    if (i < 0) {
         err->code = BT_UNAVAILABLE;
         (void)snprintf(err->msg, sizeof err->msg, "the daemon has been silent for 15 s");
         return BT_UNAVAILABLE;
     }
-    used[i] = true;
-    if (given[i][2] == '-') {
+    if (given[i][2] != '{' && (given[i][2] != '!' || timeout_ms == 0)) {
+        if (timeout_ms > 0) {
+            world_wait(timeout_ms);
+        }
         err->code = BT_TIMEOUT;
         (void)snprintf(err->msg, sizeof err->msg, "no event");
         return BT_TIMEOUT;
+    }
+    used[i] = true;
+    if (given[i][2] == '!') {
+        event = cJSON_Parse(given[i] + 4);
+        return refuse(event, err);
     }
     event = cJSON_Parse(given[i] + 2);
     const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(event, "type"));
@@ -330,7 +368,7 @@ WRAPPED(void, bt_watch_close, struct bt_watch *w)
 
 WRAPPED(msec, clock_wall_ms, void)
 {
-    return (msec)NOW_S * 1000;
+    return (msec)NOW_S * 1000 + world_ms() - WORLD_START_MS;
 }
 
 /* Keys that the command line makes count up. */
@@ -401,9 +439,11 @@ static void run_child(char *line)
         dup2(open_in("err", O_WRONLY | O_CREAT | O_TRUNC), 2) < 0) {
         _exit(99);
     }
+    world_terminal_take();
     asked = fdopen(open_in("asked", O_WRONLY | O_CREAT | O_TRUNC), "w");
     assert_int_equal(setvbuf(asked, NULL, _IOLBF, 0), 0); /* it may become another program */
     rig_begin(dir);
+    world_begin(asked, next_happening, next_line() >= 0);
     exit(cli_entry(n, words));
 }
 
@@ -495,6 +535,7 @@ static void run_line(const char *line, struct buf *out)
 {
     char *copy = strdup(line);
     int status = 0;
+    struct buf terminal;
     const pid_t pid = fork();
 
     assert_non_null(copy);
@@ -503,10 +544,14 @@ static void run_line(const char *line, struct buf *out)
         run_child(copy);
     }
     free(copy);
+    buf_init(&terminal, OUT_MAX);
+    world_terminal_read(&terminal);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     tell("asked", "", out);
     tell("out", "| ", out);
     tell("err", "! ", out);
+    buf_add(out, terminal.at, terminal.len);
+    buf_done(&terminal);
     for (int i = 0; i < shown_n; i++) {
         show(shown[i], out);
     }
@@ -585,6 +630,8 @@ static void take_part(const char *line, const char *in)
 {
     if (line[0] == 'i') {
         write_in(in, "ae", line + 2);
+    } else if (line[0] == 't') {
+        world_terminal_open(line + 2);
     } else if (line[0] == 'r') {
         assert_true(shown_n < SHOWN_MAX);
         shown[shown_n++] = line + 2;
@@ -621,7 +668,7 @@ static void run_cases(const char *file)
         if (line[0] != 0 && strchr(">|!=:", line[0]) != NULL) {
             continue;
         }
-        of_case = line[0] != 0 && strchr("<eirlwv", line[0]) != NULL;
+        of_case = line[0] != 0 && strchr("<eirlwvt", line[0]) != NULL;
         if (command != NULL && !of_case) {
             run_line(command, &out);
             command = NULL;
