@@ -14,7 +14,7 @@
 
 #include "tests/support/cmocka.h"
 
-enum { WAITS_MAX = 2000 };
+enum { WAITS_MAX = 400 };
 
 int __real_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
 int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left);

@@ -101,9 +101,8 @@ static enum bt_code refuse(const cJSON *error, struct bt_error *err)
     return err->code;
 }
 
-enum bt_code asked_reply(const char *type, char **ret_json, struct bt_error *err)
+static enum bt_code reply(const char *text, const char *type, char **ret_json, struct bt_error *err)
 {
-    const char *text = asked_answer(type);
     enum bt_code code = BT_OK;
 
     if (ret_json != NULL) {
@@ -126,6 +125,19 @@ enum bt_code asked_reply(const char *type, char **ret_json, struct bt_error *err
     return code;
 }
 
+enum bt_code asked_reply(const char *type, char **ret_json, struct bt_error *err)
+{
+    return reply(asked_answer(type), type, ret_json, err);
+}
+
+/* Without an answer of this type all is well. */
+static enum bt_code reply_if_any(const char *type, struct bt_error *err)
+{
+    const char *text = asked_answer(type);
+
+    return text == NULL ? BT_OK : reply(text, type, NULL, err);
+}
+
 void asked_say(const char *fmt, ...)
 {
     va_list args;
@@ -142,7 +154,7 @@ WRAPPED(enum bt_code, bt_client_open, const char *state_dir, struct bt_client **
 {
     (void)state_dir;
     *ret = the_client;
-    return asked_answer("open") == NULL ? BT_OK : asked_reply("open", NULL, err);
+    return reply_if_any("open", err);
 }
 
 WRAPPED(enum bt_code, bt_client_connect, const struct bt_connection *to, struct bt_client **ret,
@@ -150,7 +162,7 @@ WRAPPED(enum bt_code, bt_client_connect, const struct bt_connection *to, struct 
 {
     (void)fprintf(asked, "> connect %s %s %s %s\n", to->url, to->credential, to->ca, to->cert);
     *ret = the_client;
-    return asked_answer("open") == NULL ? BT_OK : asked_reply("open", NULL, err);
+    return reply_if_any("open", err);
 }
 
 WRAPPED(void, bt_client_close, struct bt_client *c)
@@ -242,7 +254,7 @@ WRAPPED(enum bt_code, bt_cancel, struct bt_client *c, const char *plan_id, const
 {
     (void)c;
     (void)fprintf(asked, "> cancel %s %s\n", plan_id, reason != NULL ? reason : "");
-    return asked_answer("cancel") == NULL ? BT_OK : asked_reply("cancel", NULL, err);
+    return reply_if_any("cancel", err);
 }
 
 WRAPPED(enum bt_code, bt_client_artifact, struct bt_client *c, const char *uri, uint64_t bytes,
@@ -300,7 +312,7 @@ WRAPPED(enum bt_code, bt_watch_open, struct bt_client *c, const char *plan_id, u
     (void)fprintf(asked, "> watch %s after %lld\n", plan_id != NULL ? plan_id : "all",
                   (long long)after);
     *ret = (struct bt_watch *)(void *)&seen;
-    return asked_answer("watch") == NULL ? BT_OK : asked_reply("watch", NULL, err);
+    return reply_if_any("watch", err);
 }
 
 WRAPPED(enum bt_code, bt_watch_open_after, struct bt_client *c, const char *vector,
@@ -309,7 +321,7 @@ WRAPPED(enum bt_code, bt_watch_open_after, struct bt_client *c, const char *vect
     (void)c;
     (void)fprintf(asked, "> watch all after %s\n", vector);
     *ret = (struct bt_watch *)(void *)&seen;
-    return asked_answer("watch") == NULL ? BT_OK : asked_reply("watch", NULL, err);
+    return reply_if_any("watch", err);
 }
 
 WRAPPED(bool, bt_watch_is_current, const struct bt_watch *w)
@@ -333,12 +345,12 @@ WRAPPED(enum bt_code, bt_watch_next, struct bt_watch *w, uint32_t timeout_ms, st
     (void)w;
     cJSON_Delete(event);
     event = NULL;
-    if (i < 0) {
+    if (i < 0 && timeout_ms > 0) {
         err->code = BT_UNAVAILABLE;
         (void)snprintf(err->msg, sizeof err->msg, "the daemon has been silent for 15 s");
         return BT_UNAVAILABLE;
     }
-    if (given[i][2] != '{' && (given[i][2] != '!' || timeout_ms == 0)) {
+    if (i < 0 || (given[i][2] != '{' && (given[i][2] != '!' || timeout_ms == 0))) {
         if (timeout_ms > 0) {
             world_wait(timeout_ms);
         }
