@@ -79,20 +79,22 @@ static void connection_lost(struct chat *c)
     }
 }
 
-/* Event numbers only grow: a smaller lastSeq means another journal. */
-static bool is_same_journal(struct chat *c)
+/* Whether the daemon answers, with the journal of before: event numbers only grow, so a smaller
+ * lastSeq means another one. */
+static bool is_back(struct chat *c)
 {
     cJSON *info = NULL;
     struct bt_error err;
-    bool same = true;
+    bool same = false;
 
-    if (chat_call(c, "supervisor.info", NULL, &info, &err) == BT_OK &&
-        (uint64_t)json_number(info, "lastSeq") < c->last) {
-        screen_note(&c->screen,
-                    "this daemon does not know the session: its journal is another one");
-        c->exit = CLI_NOT_FOUND;
-        c->quit = true;
-        same = false;
+    if (chat_call(c, "supervisor.info", NULL, &info, &err) == BT_OK) {
+        same = (uint64_t)json_number(info, "lastSeq") >= c->last;
+        if (!same) {
+            screen_note(&c->screen,
+                        "this daemon does not know the session: its journal is another one");
+            c->exit = CLI_NOT_FOUND;
+            c->quit = true;
+        }
     }
     cJSON_Delete(info);
     return same;
@@ -102,7 +104,7 @@ static void reconnect(struct chat *c)
 {
     struct bt_error err;
 
-    if (!daemon_runs(c) || !is_same_journal(c) || c->cli->client == NULL ||
+    if (!daemon_runs(c) || !is_back(c) ||
         bt_watch_open(c->cli->client, NULL, c->last, &c->watch, &err) != BT_OK) {
         disconnect(c);
         return;
