@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "protocol/base/utf8.h"
 #include "tests/support/cmocka.h"
 
 enum { WAITS_MAX = 400 };
@@ -222,7 +223,7 @@ void world_terminal_take(void)
     }
 }
 
-static void put_byte(struct buf *out, unsigned char byte, unsigned char next)
+static void put_byte(struct buf *out, unsigned char byte, unsigned char next, bool is_text)
 {
     if (byte == 0x1b) {
         buf_add_cstr(out, "\\e");
@@ -230,7 +231,7 @@ static void put_byte(struct buf *out, unsigned char byte, unsigned char next)
         return;
     } else if (byte == '\r') {
         buf_add_cstr(out, "\\r");
-    } else if (byte < 0x20 || byte == 0x7f) {
+    } else if (byte < 0x20 || byte == 0x7f || !is_text) {
         buf_printf(out, "\\x%02x", byte);
     } else {
         buf_add_byte(out, byte);
@@ -242,6 +243,7 @@ void world_terminal_read(struct buf *out)
     static unsigned char text[1 << 18];
     struct termios at_last;
     size_t n = 0;
+    size_t whole = 0;
     ssize_t got = 0;
 
     if (master < 0) {
@@ -257,10 +259,13 @@ void world_terminal_read(struct buf *out)
         if (i == 0 || text[i - 1] == '\n') {
             buf_add_cstr(out, ": ");
         }
+        if (i >= whole) { /* characters up to there */
+            whole = i + utf8_prefix((const char *)text + i, n - i);
+        }
         if (text[i] == '\n') {
             buf_add_byte(out, '\n');
         } else {
-            put_byte(out, text[i], text[i + 1]);
+            put_byte(out, text[i], text[i + 1], i < whole);
         }
     }
     buf_add_cstr(out, n > 0 && text[n - 1] != '\n' ? "\\\n" : "");
