@@ -331,6 +331,7 @@ static enum cli_exit look_at_all(struct cli *cli, struct viewing *v, uint64_t af
 {
     struct bt_watch *watch = NULL;
     char vector[VECTOR_BYTES];
+    bool is_late = false;
     enum bt_code code;
     struct bt_error err;
     struct bt_event ev;
@@ -338,9 +339,9 @@ static enum cli_exit look_at_all(struct cli *cli, struct viewing *v, uint64_t af
     code = v->vector != NULL ? bt_watch_open_after(cli->client, v->vector, &watch, &err)
                              : bt_watch_open(cli->client, NULL, after, &watch, &err);
     while (code == BT_OK && stop == 0 && (v->limit == 0 || v->shown < v->limit)) {
-        if (deadline_is_over()) {
-            bt_watch_close(watch);
-            return CLI_TIMEOUT;
+        is_late = deadline_is_over();
+        if (is_late) {
+            break;
         }
         code = bt_watch_next(watch, deadline_left(SLICE_MS), &ev, &err);
         if (code == BT_OK) {
@@ -363,6 +364,7 @@ static enum cli_exit look_at_all(struct cli *cli, struct viewing *v, uint64_t af
     }
     return code != BT_OK && code != BT_TIMEOUT ? cli_fail(&err)
            : stop != 0                         ? CLI_INTERRUPTED
+           : is_late                           ? CLI_TIMEOUT
                                                : CLI_OK;
 }
 

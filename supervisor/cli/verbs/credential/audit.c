@@ -12,6 +12,7 @@
 
 #include "protocol/base/clock.h"
 #include "supervisor/cli/common/call.h"
+#include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/output.h"
 #include "supervisor/cli/common/text.h"
@@ -159,6 +160,21 @@ static void read_newest(struct reader *r)
     }
 }
 
+static enum cli_exit follow(struct reader *r)
+{
+    while (output_flush()) { /* else main prints why */
+        if (deadline_is_over()) {
+            return CLI_TIMEOUT;
+        }
+        (void)poll(NULL, 0, (int)deadline_left(POLL_MS));
+        if (stop != 0) {
+            return CLI_INTERRUPTED;
+        }
+        read_newest(r);
+    }
+    return CLI_OK;
+}
+
 enum cli_exit verb_audit(struct cli *cli)
 {
     const struct sigaction action = {.sa_handler = on_signal};
@@ -166,6 +182,7 @@ enum cli_exit verb_audit(struct cli *cli)
     const char *since = cli_value(cli, "since");
     struct reader r = {.json = cli->json};
     struct stat st;
+    enum cli_exit code = CLI_OK;
     msec from;
 
     if (state == NULL) {
@@ -188,13 +205,10 @@ enum cli_exit verb_audit(struct cli *cli)
     if (cli_flag(cli, "follow")) {
         (void)sigaction(SIGINT, &action, NULL);
         (void)sigaction(SIGTERM, &action, NULL);
-        while (!stop && output_flush()) {
-            (void)poll(NULL, 0, POLL_MS);
-            read_newest(&r);
-        }
+        code = follow(&r);
     }
     if (r.at != NULL) {
         (void)fclose(r.at);
     }
-    return CLI_OK;
+    return code;
 }
