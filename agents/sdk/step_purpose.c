@@ -45,11 +45,8 @@ static const char *as_json(struct bt_step *s, struct doc value)
     struct buf out;
     const char *kept = NULL;
 
-    if (value.ptr == NULL) {
-        return NULL;
-    }
     buf_init(&out, LIMIT_STEP_BYTES * 2);
-    if (doc_to_json(value, false, &out, NULL) == BT_OK) {
+    if (doc_to_json(value, false, &out, NULL) == BT_OK) { /* of no value it fails */
         kept = step_copy_text(s, buf_str(&out));
     }
     buf_done(&out);
