@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,33 @@ enum { PATH = 700 };
 
 static char tree[64];
 static bool own_mounts;
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+
+/* openat2 fails so many times with this error. */
+static int openat2_fails, openat2_errno, openat2_calls;
+
+long __wrap_syscall(long number, ...)
+{
+    long a[4];
+    va_list args;
+
+    va_start(args, number);
+    for (size_t i = 0; i < 4; i++) {
+        a[i] = va_arg(args, long);
+    }
+    va_end(args);
+    if (number == SYS_openat2) {
+        openat2_calls++;
+        if (openat2_fails > 0) {
+            openat2_fails--;
+            errno = openat2_errno;
+            return -1;
+        }
+    }
+    return __real_syscall(number, a[0], a[1], a[2], a[3]);
+}
 
 static const char *at(const char *name)
 {
@@ -231,6 +259,38 @@ static void an_old_kernel_and_a_sandbox_need_the_walk(void **state)
     assert_false(needs_walk(EACCES)); /* of this path */
     assert_false(needs_walk(0));
     assert_false(confine_needs_walk(-1));
+}
+
+/* A rename meanwhile, or a signal: it is asked again. */
+static void an_open_that_raced_is_tried_eight_times(void **state)
+{
+    static const int again[] = {EAGAIN, EINTR};
+    struct confine c = roots(false, false);
+
+    (void)state;
+    if (c.walk) {
+        confine_done(&c);
+        print_message("SKIPPED: there is no openat2\n");
+        skip();
+    }
+    for (size_t i = 0; i < sizeof again / sizeof again[0]; i++) {
+        openat2_errno = again[i];
+        openat2_fails = 7;
+        openat2_calls = 0;
+        assert_int_equal(opens(&c, "file", CONFINE_FILE), BT_OK);
+        assert_int_equal(openat2_calls, 8 + 1); /* it is opened twice */
+        openat2_fails = 8;
+        openat2_calls = 0;
+        assert_int_not_equal(opens(&c, "file", CONFINE_FILE), BT_OK);
+        assert_int_equal(openat2_calls, 8);
+        assert_int_equal(openat2_fails, 0);
+    }
+    openat2_errno = EACCES; /* is an answer */
+    openat2_fails = 1;
+    openat2_calls = 0;
+    assert_int_equal(opens(&c, "file", CONFINE_FILE), BT_UNAUTHORIZED);
+    assert_int_equal(openat2_calls, 1);
+    confine_done(&c);
 }
 
 static void a_long_name_is_no_name(void **state)
@@ -626,6 +686,7 @@ int main(void)
         cmocka_unit_test(nothing_leads_out_of_a_root),
         cmocka_unit_test(the_kernel_follows_a_link_that_stays_and_the_walk_follows_none),
         cmocka_unit_test(an_old_kernel_and_a_sandbox_need_the_walk),
+        cmocka_unit_test(an_open_that_raced_is_tried_eight_times),
         cmocka_unit_test(a_long_name_is_no_name),
         cmocka_unit_test(a_path_has_no_control_character_and_4095_bytes_at_most),
         cmocka_unit_test(without_roots_nothing_is_there),

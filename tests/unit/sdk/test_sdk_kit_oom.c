@@ -275,12 +275,40 @@ static void a_reply_without_memory_may_be_tried_again(void **state)
     sweep(ask_calls);
 }
 
+/* A later try may have the memory. */
+static void data_and_text_that_were_lost_may_be_asked_for_again(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct bt_error err;
+        struct bt_step *s = NULL;
+        struct buf text, out;
+
+        assert_int_equal(step_new_from_json(STR_LIT("{}"), "probe", &s, &err), BT_OK);
+        buf_init(&text, 16);
+        buf_init(&out, 4096);
+        if (i == 0) {
+            input_reply(s, NULL, "text");
+        } else {
+            text.bad = BT_NOMEM;
+            input_reply_buf(s, cJSON_CreateObject(), &text);
+        }
+        assert_int_equal(step_reply_json(s, &out, &err), BT_OK);
+        assert_non_null(strstr(buf_cstr(&out), "\"class\":\"SERVICE_UNAVAILABLE\""));
+        assert_non_null(strstr(buf_cstr(&out), "\"retryable\":true"));
+        buf_done(&text);
+        buf_done(&out);
+        step_free(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_table_without_memory_says_so_or_is_whole),
         cmocka_unit_test(a_pattern_without_memory_says_so),
         cmocka_unit_test(an_input_without_memory_says_so_or_is_whole),
+        cmocka_unit_test(data_and_text_that_were_lost_may_be_asked_for_again),
         cmocka_unit_test(a_step_without_memory_is_none_or_gives_what_it_has),
         cmocka_unit_test(a_reply_without_memory_may_be_tried_again),
     };

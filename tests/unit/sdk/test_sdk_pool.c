@@ -1,5 +1,6 @@
 /* The worker threads' notifications: each is taken once, and one wakes the loop for all. */
 #include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -97,11 +98,48 @@ static void every_slot_that_is_submitted_runs_once(void **state)
     assert_int_equal(atomic_load(&runs), 2 * AGENT_STATE_SLOTS);
 }
 
+static pthread_barrier_t all_at_once;
+
+static void meet(void *self, uint32_t slot)
+{
+    (void)self;
+    (void)slot;
+    (void)pthread_barrier_wait(&all_at_once);
+}
+
+/* Slots that wait for each other end: nobody rests while a slot has no worker. One wake is enough
+ * for several of them. */
+static void as_many_slots_run_at_once_as_there_are_workers(void **state)
+{
+    enum { WORKERS = 4, ROUNDS = 200 };
+    struct pool *p = NULL;
+
+    (void)state;
+    assert_int_equal(pthread_barrier_init(&all_at_once, NULL, WORKERS), 0);
+    assert_int_equal(pool_start(WORKERS, meet, NULL, &p, NULL), BT_OK);
+    for (int round = 0; round < ROUNDS; round++) {
+        uint32_t n = 0;
+        for (uint32_t slot = 0; slot < WORKERS; slot++) {
+            pool_submit(p, slot);
+        }
+        pool_wake(p);
+        while (n < WORKERS) {
+            struct pollfd fd = {.fd = pool_fd(p), .events = POLLIN};
+            assert_int_equal(poll(&fd, 1, 20000), 1);
+            pool_drain(p);
+            while (pool_take(p, POOL_FINISHED) != AGENT_STATE_NO_SLOT) {
+                n++;
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_wake_is_for_all_notifications_until_it_is_drained),
         cmocka_unit_test(every_slot_that_is_submitted_runs_once),
+        cmocka_unit_test(as_many_slots_run_at_once_as_there_are_workers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
