@@ -47,7 +47,7 @@ DAEMON = ["unit/api", "unit/conversation", "unit/dispatch", "unit/engine", "unit
 ROOMS = {
     "core": ("supervisor/core/*/*.c", ["unit/core"], r"sim\.|explore\.|" + PLANS),
     # unit/journal once, not again on a server: that is another implementation of the port.
-    "journal": ("supervisor/journal/*.c", [r"unit\.journal_", "unit/events", r"edge\.journal_(open|full|limits|damage)$"],
+    "journal": ("supervisor/journal/*.c", [r"unit\.journal_", "unit/events", r"edge\.journal_(open|full|limits|damage)$", r"unit\.test_suspects$"],
                 r"edge\.journal_.*|e2e\.(golden|sessions|sessions_kill|faults|rows|damage|full_disk|storage)$"),
     "events": ("supervisor/events/*.c", ["unit/events", r"lint\.events$"],
                PLANS + r"|e2e\.(vocabulary|event_order|gateway_events)$"),
