@@ -174,6 +174,18 @@ static void a_longer_lease_counts_at_once(void **state)
     assert_int_equal(registry_expire(r, 3000, &h), s);
 }
 
+/* No other one is registered in between. */
+static void a_longer_lease_that_is_taken_back_counts_no_more(void **state)
+{
+    struct registry *r = *state;
+    registry_lease_set(r, 100, 50);
+    (void)registry_register(r, add(r, "a", 0), id_of(1), 1, 1000);
+    registry_lease_set(r, 3000, 2000);
+    assert_int_equal(registry_deadline(r), 3000);
+    registry_lease_set(r, 100, 50);
+    assert_int_equal(registry_deadline(r), 1050);
+}
+
 int main(void)
 {
 #define RULE(f) cmocka_unit_test_setup_teardown(f, registry_setup, registry_teardown)
@@ -188,6 +200,7 @@ int main(void)
         RULE(word_from_a_free_slot_changes_nothing),
         RULE(a_shorter_lease_counts_when_the_last_longer_one_has_gone),
         RULE(a_longer_lease_counts_at_once),
+        RULE(a_longer_lease_that_is_taken_back_counts_no_more),
         RULE(the_deadline_is_exact_through_random_histories),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,6 +47,32 @@ static void an_instance_may_come_back_as_another_agent(void **state)
     assert_int_equal(registry_select(r, a), REGISTRY_NONE);
 }
 
+/* Since when none of its instances has a lane for work: one lane of one of them is enough. */
+static void an_agent_is_out_of_reach_from_the_end_of_its_last_lane(void **state)
+{
+    struct registry *r = *state;
+    const uint32_t a = add(r, "a", 1);
+    const uint32_t s1 = ready(r, a, 1, 1, 1);
+    const uint32_t s2 = ready(r, a, 2, 1, 1);
+    registry_connections(r, s1, 10);
+    registry_connections(r, s2, 11);
+    assert_int_equal(registry_agent_view(r, a).unreached_since, MSEC_NEVER);
+    registry_remove(r, s1, 12);
+    assert_int_equal(registry_agent_view(r, a).unreached_since, MSEC_NEVER);
+    registry_lane_set(r, s2, 0, false);
+    registry_connections(r, s2, 13);
+    assert_int_equal(registry_agent_view(r, a).unreached_since, 13);
+    registry_lane_set(r, s2, 0, true);
+    registry_connections(r, s2, 14);
+    assert_int_equal(registry_agent_view(r, a).unreached_since, MSEC_NEVER);
+    registry_remove(r, s2, 15);
+    assert_int_equal(registry_agent_view(r, a).unreached_since, 15);
+    const uint32_t s3 = ready(r, a, 3, 1, 16);
+    assert_int_equal(registry_agent_view(r, a).unreached_since, 15); /* nobody has said so */
+    registry_remove(r, s3, 17);
+    assert_int_equal(registry_agent_view(r, a).unreached_since, 15);
+}
+
 static void a_removed_slot_is_fenced_and_used_again_with_another_epoch(void **state)
 {
     struct registry *r = *state;
@@ -251,6 +277,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RULE(each_registration_gets_a_new_epoch_above_the_base),
         RULE(the_same_id_again_fences_the_old_incarnation),
+        RULE(an_agent_is_out_of_reach_from_the_end_of_its_last_lane),
         RULE(an_instance_may_come_back_as_another_agent),
         RULE(a_removed_slot_is_fenced_and_used_again_with_another_epoch),
         RULE(the_lowest_free_slot_is_used_whatever_was_freed_first),

@@ -239,6 +239,20 @@ static void capacity_is_never_zero(void **state)
     }
 }
 
+static void what_a_process_does_has_a_name_until_nobody_wants_anything_of_it(void **state)
+{
+    static const char *const names[] = {"waits to restart", "drains", "stops", "starts again"};
+    static const enum roll_phase phases[] = {ROLL_WAITS, ROLL_DRAINS, ROLL_STOPS, ROLL_STARTS};
+
+    (void)state;
+    for (uint32_t i = 0; i < sizeof phases / sizeof phases[0]; i++) {
+        struct roll roll = {.intent = ROLL_RESTART, .phase = phases[i]};
+        assert_string_equal(roll_phase_name(&roll), names[i]);
+        roll.intent = ROLL_KEEP;
+        assert_string_equal(roll_phase_name(&roll), "");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +264,7 @@ int main(void)
         cmocka_unit_test(removals_and_stops_begin_at_once),
         cmocka_unit_test(a_restart_waits_for_those_that_stay),
         cmocka_unit_test(capacity_is_never_zero),
+        cmocka_unit_test(what_a_process_does_has_a_name_until_nobody_wants_anything_of_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
