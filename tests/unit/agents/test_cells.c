@@ -292,8 +292,38 @@ static void each_digit_of_a_date_is_one(void **state)
             }
         }
     }
-    for (size_t n = 0; n < 16; n++) {
-        assert_int_equal(cell_date_read((struct str){good, n}, &d), n == 10);
+    for (size_t n = 0; n < sizeof good; n++) { /* a day, to the minute, ..., the whole offset */
+        const bool whole =
+            n == 10 || n == 16 || n == 19 || n == 21 || n == 22 || n == 25 || n == 28;
+        if (cell_date_read((struct str){good, n}, &d) != whole) {
+            fail_msg("%.*s: %s", (int)n, good, whole ? "no date" : "a date");
+        }
+    }
+}
+
+/* No sign, no number, a colon alone; at most 14 hours and 59 minutes. */
+static void an_offset_is_z_or_hours_and_minutes(void **state)
+{
+    static const struct {
+        const char *text;
+        int minutes; /* -1 = no date */
+    } rows[] = {{"Z", 0},       {"+00", 0},     {"+0230", 150},  {"-02:30", -150}, {"+14:59", 899},
+                {"+15:00", -1}, {"+13:60", -1}, {"-14", -840},   {"+", -1},        {"-", -1},
+                {"02", -1},     {"+2", -1},     {"+02:", -1},    {"+02:3", -1},    {"+02:300", -1},
+                {"ZZ", -1},     {"z", -1},      {"+02:30Z", -1}, {" +02:30", -1},  {"+-02", -1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct cell_date d;
+        char text[64];
+        (void)snprintf(text, sizeof text, "2026-11-21T03:53%s", rows[i].text);
+        if (cell_date_read(str_from(text), &d) != (rows[i].minutes != -1)) {
+            fail_msg("%s", text);
+        }
+        if (rows[i].minutes != -1) {
+            assert_int_equal(d.offset_minutes, rows[i].minutes);
+            assert_true(d.has_offset);
+        }
     }
 }
 
@@ -310,6 +340,7 @@ int main(void)
         cmocka_unit_test(types_have_names),
         cmocka_unit_test(every_day_of_400_years_is_a_date_and_no_other),
         cmocka_unit_test(each_digit_of_a_date_is_one),
+        cmocka_unit_test(an_offset_is_z_or_hours_and_minutes),
         cmocka_unit_test(the_parts_of_a_date_are_read),
     };
 
