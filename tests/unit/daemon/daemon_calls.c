@@ -2,9 +2,11 @@
  */
 #include "tests/unit/daemon/daemon_rig.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "protocol/base/clock.h"
@@ -111,6 +113,16 @@ WRAPPED(enum bt_code, signals_open, (int *ret, struct bt_error *err))
         begins("signals_open", true, err) ? __real_signals_open(ret, err) : err->code;
     dw.signals_fd = code == BT_OK ? *ret : -1;
     return code;
+}
+
+WRAPPED(int, signalfd, (int fd, const sigset_t *mask, int flags))
+{
+    MUST(fd == -1 && flags == (SFD_CLOEXEC | SFD_NONBLOCK));
+    if (!begins("signalfd", false, NULL)) {
+        errno = EMFILE;
+        return -1;
+    }
+    return __real_signalfd(fd, mask, flags);
 }
 
 WRAPPED(enum bt_code, standby_open,

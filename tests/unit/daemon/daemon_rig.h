@@ -39,7 +39,7 @@ struct daemon_world {
     int calls;    /* of the one that fails */
     msec late_ms; /* that the next wait takes longer */
     /* In the hands of the test. */
-    int room; /* enum journal_room; -1: what the journal says */
+    int room; /* enum journal_room; -1: what the journal has */
     bool stalled, behind, full, foreign, standby_stops, other_owner;
     bool dirty, dirty_end; /* a row waits for its commit; at the end */
     msec due[RIG_DUE]; /* of engine, spawner, roster, schedules, files, retention; 0 = as it is */

@@ -564,7 +564,8 @@ static const struct daemon_case cases[] = {
 };
 
 /* Every call of a start that may fail. */
-static const char *const starts[] = {"signals_open",
+static const char *const starts[] = {"signalfd",
+                                     "signals_open",
                                      "standby_open",
                                      "spawn_begin",
                                      "link_new",

@@ -53,6 +53,8 @@ static void without_a_cycle_before_and_while_nothing_is_decided_nothing_is_excus
     assert_int_equal(silence_excuse(&s, BEGAN + 900, true), 0);
     assert_int_equal(s.begun_at, BEGAN + 900);
     assert_int_equal(silence_excuse(&s, BEGAN + 1000, false), 100);
+    s = (struct silence){.begun_at = 1, .unread = true}; /* just after the machine has started */
+    assert_int_equal(silence_excuse(&s, 101, false), 100);
 }
 
 /* A flood that never ends cannot keep the dead alive; when all was read, it begins anew. */
