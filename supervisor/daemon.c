@@ -140,13 +140,13 @@ static enum bt_code start_children(struct daemon *d, struct bt_error *err)
     return code;
 }
 
-/* The shard that had the agents of this node may have ended. */
+/* The shard that had the agents of this node may have ended. Not called while plans wait for their
+ * recovery: the engine is on hold then. */
 static void keep_agents(struct daemon *d)
 {
     struct bt_error err;
 
-    if (!keeper_has(&d->keeper) && d->recovered && !d->stop.asked &&
-        start_children(d, &err) != BT_OK) {
+    if (!keeper_has(&d->keeper) && !d->stop.asked && start_children(d, &err) != BT_OK) {
         log_err("agents.kept", "%s", err.msg);
         _exit(EXIT_FAILURE_TO_START); /* its node starts it again; another one takes the lock */
     }
@@ -375,8 +375,7 @@ static enum bt_code cycle(struct daemon *d, struct bt_error *err)
     take_input(d);
     if (!engine_is_stalled(d->engine) || d->stop.asked) { /* ends of processes are rows */
         keep_agents(d);
-        processes_cycle(&d->processes,
-                        (d->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0);
+        processes_cycle(&d->processes, d->watch[WATCH_SPAWN].revents != 0);
         roster_cycle(d->roster);
     }
     signal_cycle(d);
@@ -405,7 +404,7 @@ static void wait_for_work(struct daemon *d)
 {
     const msec now = clock_mono_ms();
     const bool stalled = engine_is_stalled(d->engine);
-    const bool looks = !stalled && d->recovered && !d->stop.asked;
+    const bool looks = !stalled && !d->stop.asked;
     const msec deadlines[] = {engine_deadline(d->engine),
                               stalled ? MSEC_NEVER : spawn_deadline(d->spawn),
                               stalled ? MSEC_NEVER : roster_deadline(d->roster),

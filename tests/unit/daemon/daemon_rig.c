@@ -134,6 +134,7 @@ static void look_at(const struct pollfd *fds, int timeout)
         MUST(fds[i].fd == want[i] && fds[i].events == POLLIN && fds[i].revents == 0);
     }
     MUST(dw.d->silence.waited_from == dw.now);
+    MUST(engine_hooks(dw.d->engine)->projections == api_projections(dw.d->api));
     if (dw.is->waits) {
         daemon_note("  wait %d", timeout);
     }

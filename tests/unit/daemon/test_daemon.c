@@ -439,6 +439,18 @@ static void agents_are_left(int n)
     (void)is_last(n, 9);
 }
 
+/* It looks for them no more, or not yet, and does not wake for that. */
+static void agents_are_not_looked_for(int n)
+{
+    (void)is_last(n, 4);
+}
+
+static void full_and_taken(void)
+{
+    agents_taken();
+    no_room();
+}
+
 static const struct daemon_case cases[] = {
     {.starts = true,
      .title = "A start, a cycle and an end: every call.",
@@ -553,6 +565,43 @@ static const struct daemon_case cases[] = {
      .at = agents_are_left,
      .args = "--state DIR/shards/1 --shard 1/2",
      .waits = true},
+    {.title = "A shard that has the agents at once.",
+     .yaml = FLEET AGENT,
+     .args = "--state DIR/shards/1 --shard 1/2"},
+    {.title = "A shard whose agents cannot be started ends; its node starts it again.",
+     .before = agents_taken,
+     .at = agents_are_left,
+     .fails = "processes_start",
+     .yaml = FLEET AGENT,
+     .args = "--state DIR/shards/1 --shard 1/2"},
+    {.title = "A spawner that cannot be reached ends it, too.",
+     .before = agents_taken,
+     .at = agents_are_left,
+     .fails = "spawn_awake",
+     .yaml = FLEET AGENT,
+     .args = "--state DIR/shards/1 --shard 1/2"},
+    {.title = "And one that does not answer.",
+     .before = agents_taken,
+     .at = agents_are_left,
+     .fails = "spawn_greet",
+     .yaml = FLEET AGENT,
+     .args = "--state DIR/shards/1 --shard 1/2"},
+    {.title = "A shard that stops looks for no agents.",
+     .before = agents_taken,
+     .at = agents_are_not_looked_for,
+     .waits = true,
+     .yaml = FLEET AGENT,
+     .args = "--state DIR/shards/1 --shard 1/2"},
+    {.title = "Nor does one that has not recovered.",
+     .before = full_and_taken,
+     .at = agents_are_not_looked_for,
+     .waits = true,
+     .yaml = FLEET AGENT,
+     .args = "--state DIR/shards/1 --shard 1/2"},
+    {.title = "The spawner of a shard cannot be made.",
+     .fails = "spawn_new",
+     .yaml = FLEET AGENT,
+     .args = "--state DIR/shards/1 --shard 1/2"},
     {.title = "A server that is away at the start.",
      .yaml = FLEET,
      .args = "--shard 0/1",
