@@ -114,21 +114,23 @@ static void check_port(struct doctor *d, const char *what, const char *url, bool
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     char detail[400];
     int one = 1;
+    int why = 0;
     int fd;
-    bool free_port;
 
     at.sin_port = htons((uint16_t)(colon != NULL ? strtoul(colon + 1, NULL, 10) : 0));
     if (daemon_runs || at.sin_port == 0) {
         return;
     }
     fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    free_port = fd >= 0 && bind(fd, (const struct sockaddr *)&at, sizeof at) == 0;
-    (void)snprintf(detail, sizeof detail, "%s %s%s", url, free_port ? "is free" : strerror(errno),
-                   free_port ? ""
-                             : ": another program listens there; set listen.control or "
-                               "listen.events to another port, or 0");
-    finding(d, free_port, what, detail);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0 ||
+        bind(fd, (const struct sockaddr *)&at, sizeof at) != 0) {
+        why = errno;
+    }
+    (void)snprintf(detail, sizeof detail, "%s %s%s", url, why == 0 ? "is free" : strerror(why),
+                   why == EADDRINUSE ? ": another program listens there; set listen.control or "
+                                       "listen.events to another port, or 0"
+                                     : "");
+    finding(d, why == 0, what, detail);
     if (fd >= 0) {
         (void)close(fd);
     }

@@ -45,7 +45,7 @@ static bool endpoint_read(const char *url, struct endpoint *ret)
         return false;
     }
     (void)snprintf(ret->host, sizeof ret->host, "%.*s", (int)n, host);
-    if (*at == ':') {
+    if (*at == ':' && end - at > 1) {
         (void)snprintf(ret->port, sizeof ret->port, "%.*s", (int)(end - at - 1), at + 1);
     } else {
         (void)snprintf(ret->port, sizeof ret->port, "%s",

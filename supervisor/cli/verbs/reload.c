@@ -81,8 +81,12 @@ static enum cli_exit look_at_schedules(struct cli *cli)
 
     cJSON_ArrayForEach(r, cJSON_GetObjectItemCaseSensitive(answer, "refused"))
     {
-        (void)printf("%-8s schedules.%s: %s\n", "refused", json_text(r, "name", ""),
-                     json_text(r, "error", ""));
+        if (cli->json) {
+            cli_error("schedules.%s: %s", json_text(r, "name", ""), json_text(r, "error", ""));
+        } else {
+            (void)printf("%-8s schedules.%s: %s\n", "refused", json_text(r, "name", ""),
+                         json_text(r, "error", ""));
+        }
         code = CLI_INTERNAL;
     }
     cJSON_Delete(answer);
@@ -104,7 +108,7 @@ enum cli_exit verb_reload(struct cli *cli)
     if (cli->json) {
         cli_print_json(answer);
         cJSON_Delete(answer);
-        return CLI_OK;
+        return check ? CLI_OK : look_at_schedules(cli);
     }
     cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(answer, "changes"))
     {

@@ -35,6 +35,7 @@ static bool find_daemon(char *ret, size_t cap)
     char *slash;
 
     if (n <= 0) {
+        (void)snprintf(ret, cap, "/proc/self/exe: %s", strerror(errno));
         return false;
     }
     ret[n] = 0;
@@ -134,7 +135,7 @@ static void print_reasons(const struct last_lines *l, size_t n)
         reasons += reason_in(line_of(l, i)) != NULL ? 1 : 0;
     }
     if (n > l->n && reasons == 0) {
-        cli_note("  (%zu lines before these)\n", n - l->n);
+        cli_note("  (%zu line%s before these)\n", n - l->n, n - l->n == 1 ? "" : "s");
     }
     for (size_t i = 0; i < l->n; i++) {
         const char *line = reasons > 0 ? reason_in(line_of(l, i)) : line_of(l, i);
@@ -425,6 +426,9 @@ enum cli_exit verb_up(struct cli *cli)
         become_daemon(program, args, log.path, fds[1]);
     }
     (void)close(fds[1]);
+    if (pid < 0) {
+        cli_error("fork: %s", strerror(errno));
+    }
     code = pid < 0 ? CLI_INTERNAL : await_ready(pid, fds[0], &log, deadline);
     (void)close(fds[0]);
     return code == CLI_OK ? await_agents(cli, deadline) : code;

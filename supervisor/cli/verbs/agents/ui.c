@@ -64,9 +64,14 @@ void gateway_become(const char *state, const char *option)
 static enum cli_exit start(const char *state, char *url, size_t cap, pid_t *ret)
 {
     const msec until = clock_mono_ms() + START_MS;
+    const char *why = "; it wrote why";
     int status = 0;
 
     *ret = fork();
+    if (*ret < 0) {
+        cli_error("baton-gateway did not start: fork: %s", strerror(errno));
+        return CLI_INTERNAL;
+    }
     if (*ret == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* it ends with this program */
         gateway_become(state, NULL);
@@ -78,6 +83,7 @@ static enum cli_exit start(const char *state, char *url, size_t cap, pid_t *ret)
         } else if (clock_mono_ms() > until) {
             (void)kill(*ret, SIGTERM);
             *ret = -1;
+            why = " in time";
         } else {
             (void)poll(NULL, 0, POLL_MS);
         }
@@ -88,7 +94,7 @@ static enum cli_exit start(const char *state, char *url, size_t cap, pid_t *ret)
     cli_error("baton-gateway did not start%s",
               WIFEXITED(status) && WEXITSTATUS(status) == 127
                   ? ": it is not beside this program; it is built where libmicrohttpd is there"
-                  : "; it wrote why");
+                  : why);
     return CLI_INTERNAL;
 }
 

@@ -100,8 +100,9 @@ static enum bt_code copy_plan(int from_root, int to_root, const char *plan, uint
                    ? BT_OK
                    : failed("cannot read", "artifacts", plan, err);
     }
-    (void)mkdirat(to_root, plan, 0700);
-    to = openat(to_root, plan, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    to = mkdirat(to_root, plan, 0700) == 0 || errno == EEXIST
+             ? openat(to_root, plan, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+             : -1;
     code = to < 0 ? failed("cannot make", "artifacts", plan, err)
                   : copy_files(from, to, plan, io_n, err);
     if (to >= 0) {

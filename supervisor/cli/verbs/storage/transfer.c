@@ -339,8 +339,13 @@ static enum cli_exit take_rest(struct import *m)
     char result[16] = "";
     enum cli_exit code = CLI_OK;
 
-    while (code == CLI_OK && strcmp(result, "done") != 0 && next_line(m, &body) &&
-           body.ptr != NULL) {
+    while (code == CLI_OK && strcmp(result, "done") != 0) {
+        if (!next_line(m, &body)) {
+            return CLI_INTERNAL; /* it could be read before */
+        }
+        if (body.ptr == NULL) {
+            break;
+        }
         if (!add_line(m, body)) {
             cli_error("%s:%" PRIu64 ": the line is too long", m->file.name, m->file.sum.lines);
             return CLI_USAGE;
@@ -402,10 +407,10 @@ static enum cli_exit take_one(struct import *m, struct str first)
 static enum cli_exit take_all(struct import *m)
 {
     enum cli_exit code = CLI_OK;
-    struct str body;
+    struct str body = {"", 0};
 
-    while (code == CLI_OK && next_line(m, &body) && body.ptr != NULL) {
-        code = take_one(m, body);
+    while (code == CLI_OK && body.ptr != NULL) {
+        code = !next_line(m, &body) ? CLI_INTERNAL : body.ptr == NULL ? CLI_OK : take_one(m, body);
     }
     return code == CLI_OK && m->refused > 0 ? CLI_INTERNAL : code;
 }
