@@ -221,6 +221,18 @@ static enum cli_exit load(const struct action *a, struct credential *ret)
     return code == BT_OK ? CLI_OK : cli_fail(&err);
 }
 
+/* Reads the credential that is to be changed; CLI_OK, or after the error. */
+static enum cli_exit load_valid(const struct action *a, struct credential *ret)
+{
+    const enum cli_exit code = load(a, ret);
+
+    if (code == CLI_OK && ret->revoked != 0) {
+        cli_error("the credential %s is revoked, which is for good; add another one", a->id);
+        return CLI_USAGE;
+    }
+    return code;
+}
+
 /* Stores it, and writes the copy that the client gets. */
 static enum cli_exit store(const struct action *a, const struct credential *c, bool replace)
 {
@@ -292,13 +304,9 @@ static enum cli_exit rotate(const struct action *a)
     if (!read_until(a->cli, "grace", &until)) {
         return CLI_USAGE;
     }
-    code = load(a, &c);
+    code = load_valid(a, &c);
     if (code != CLI_OK) {
         return code;
-    }
-    if (c.revoked != 0) {
-        cli_error("the credential %s is revoked, which is for good; add another one", a->id);
-        return CLI_USAGE;
     }
     if (credential_rotate(&c, until != 0 ? until : clock_wall_ms() + GRACE_MS, &err) != BT_OK) {
         return cli_fail(&err);
@@ -306,21 +314,6 @@ static enum cli_exit rotate(const struct action *a)
     code = store(a, &c, true);
     explicit_bzero(&c, sizeof c);
     return code;
-}
-
-/* Reads the credential that is to be changed; CLI_OK, or after the error. */
-static enum cli_exit load_valid(const struct action *a, struct credential *ret)
-{
-    struct bt_error err;
-
-    if (credential_load(a->dir, a->id, ret, &err) != BT_OK) {
-        return cli_fail(&err);
-    }
-    if (ret->revoked != 0) {
-        cli_error("the credential %s is revoked, which is for good; add another one", a->id);
-        return CLI_FAILED;
-    }
-    return CLI_OK;
 }
 
 static enum cli_exit store_changed(const struct action *a, struct credential *c)
