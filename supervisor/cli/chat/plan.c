@@ -317,7 +317,6 @@ static void show_end(struct chat *c, const cJSON *event)
 
     c->plan.over = true;
     c->plan.end_shown = true;
-    c->plan.waits = false;
     c->plan.exit = cli_exit_of_plan(status, json_text(event, "outcome", ""));
     if (c->plan.muted) {
         screen_note(&c->screen, "%s the plan %s: baton result %s", cli_mark(status), status,

@@ -162,14 +162,15 @@ static void add_reviews(struct timeline *s, const cJSON *list)
         const char *comment = json_text(r, "comment", "");
         const cJSON *by = get(r, "by");
         const char *user = json_text(by, "user", "");
+        const char *host = user[0] != 0 ? json_text(by, "host", "") : "";
         const char *via = json_text(by, "via", "");
         char id[96];
         add_entry(s, json_text(r, "askedAt", ""), "review", "%s (%s) asked%s%s", step,
                   json_text(r, "kind", ""), prompt[0] != 0 ? ": " : "", prompt);
         add_entry(s, json_text(r, "decidedAt", ""), "review", "%s: %s%s%s%s%s%s%s%s%s%s", step,
                   json_text(r, "decision", ""), user[0] != 0 ? " by " : "", user,
-                  user[0] != 0 ? "@" : "", json_text(by, "host", ""), via[0] != 0 ? " via " : "",
-                  via, credential_of(by, id, sizeof id), comment[0] != 0 ? ": " : "", comment);
+                  host[0] != 0 ? "@" : "", host, via[0] != 0 ? " via " : "", via,
+                  credential_of(by, id, sizeof id), comment[0] != 0 ? ": " : "", comment);
     }
 }
 

@@ -126,8 +126,9 @@ static void reason_of(const cJSON *view, char *ret, size_t cap)
                        cJSON_IsString(why) ? why->valuestring : "", waits[0] != 0 ? ": " : "",
                        waits);
     } else {
-        (void)snprintf(text, sizeof text, "%s%s%s", json_text(view, "position", ""),
-                       waits[0] != 0 ? ": " : "", waits);
+        const char *position = json_text(view, "position", "");
+        (void)snprintf(text, sizeof text, "%s%s%s", position,
+                       position[0] != 0 && waits[0] != 0 ? ": " : "", waits);
     }
     cli_cut_line(ret, cap, text);
 }

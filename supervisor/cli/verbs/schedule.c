@@ -468,7 +468,8 @@ enum cli_exit verb_schedule(struct cli *cli)
                        "put: expected the name of one schedule, got '%.100s', too", cli->argv[2]);
         return CLI_USAGE;
     }
-    if (name == NULL || cli->argc > most || (most == 4 && cli->argc != 4)) {
+    if (name == NULL || cli->argc > most || strcmp(verb, "list") == 0 ||
+        (most == 4 && cli->argc != 4)) {
         cli_error_hint("see: baton schedule --help", "%s: expected %s", verb,
                        strcmp(verb, "list") == 0 ? "no further argument"
                        : most == 4               ? "the name of a schedule, FROM and TO"

@@ -40,6 +40,7 @@
 #include "protocol/base/buf.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/uuid.h"
+#include "protocol/client/credential.h"
 #include "supervisor/cli/entry.h"
 #include "tests/support/golden.h"
 #include "tests/support/tree.h"
@@ -381,6 +382,22 @@ WRAPPED(void, bt_watch_close, struct bt_watch *w)
 WRAPPED(msec, clock_wall_ms, void)
 {
     return (msec)NOW_S * 1000 + world_ms() - WORLD_START_MS;
+}
+
+/* The keys of credentials do not stay in memory. */
+static int wiped;
+
+static void tell_wiped(void)
+{
+    (void)fprintf(asked, "> %d credentials are wiped\n", wiped);
+}
+
+WRAPPED(void, explicit_bzero, void *at, size_t n)
+{
+    memset(at, 0, n);
+    if (n == sizeof(struct credential) && wiped++ == 0) {
+        (void)atexit(tell_wiped);
+    }
 }
 
 /* Keys that the command line makes count up. */

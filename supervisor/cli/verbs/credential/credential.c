@@ -457,6 +457,7 @@ static enum cli_exit revoke(const struct action *a)
         return cli_fail(&err);
     }
     show_one(a->cli, &c, NULL);
+    explicit_bzero(&c, sizeof c);
     return CLI_OK;
 }
 
@@ -467,6 +468,7 @@ static enum cli_exit show(const struct action *a)
 
     if (code == CLI_OK) {
         show_one(a->cli, &c, NULL);
+        explicit_bzero(&c, sizeof c);
     }
     return code;
 }
