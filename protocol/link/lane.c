@@ -19,7 +19,6 @@
 #include "protocol/base/failpoint.h"
 #include "protocol/link/link_internal.h"
 
-enum lane_phase { LANE_IDLE, LANE_SENDING, LANE_RECEIVING };
 enum lane_done { LANE_PENDING, LANE_ANSWER, LANE_LOST, LANE_UNSENT };
 
 struct link_lane {
@@ -36,7 +35,7 @@ struct link_lane {
     nng_aio *aio;  /* sends when the pipe is not ready, and receives */
     nng_aio *fast; /* sends, or fails at once; it has no completion */
     nng_ctx ctx;
-    _Atomic(enum lane_phase) phase;
+    atomic_bool sending; /* a request, and no pipe has taken it yet */
     _Atomic(enum lane_done) done;
     nng_msg *answer;          /* written before done, read after it */
     _Atomic int64_t stranger; /* the last peer that was refused; TRUST_FINE = none */
@@ -54,7 +53,7 @@ struct link_lane {
 
 static void lane_finish(struct link_lane *lane, enum lane_done done)
 {
-    atomic_store(&lane->phase, LANE_IDLE);
+    atomic_store(&lane->sending, false);
     atomic_store(&lane->done, done);
     inbox_push(&lane->link->inbox, &lane->node);
 }
@@ -63,9 +62,9 @@ static void lane_on_aio(void *arg)
 {
     struct link_lane *lane = arg;
     const int rv = nng_aio_result(lane->aio);
-    const bool sending = atomic_load(&lane->phase) == LANE_SENDING;
+    const bool sending = atomic_load(&lane->sending);
     if (sending && rv == 0) {
-        atomic_store(&lane->phase, LANE_RECEIVING);
+        atomic_store(&lane->sending, false);
         nng_ctx_recv(lane->ctx, lane->aio); /* its completion may already run on another thread */
     } else if (sending) {
         nng_msg_free(nng_aio_get_msg(lane->aio)); /* a failed send leaves us the message */
@@ -167,7 +166,7 @@ static bool lane_admit(struct link_lane *lane, nng_pipe of)
     if (stranger != TRUST_FINE || is_kept_out(lane, of) || !pipe_track_admit(&lane->track, pipe)) {
         return false;
     }
-    if (atomic_load(&lane->phase) != LANE_SENDING) {
+    if (!atomic_load(&lane->sending)) {
         return true;
     }
     (void)pipe_track_removed(&lane->track, pipe);
@@ -336,7 +335,7 @@ static bool lane_send_now(struct link_lane *lane, nng_msg *msg)
         nng_aio_set_msg(lane->fast, NULL); /* a failed send leaves us the message */
         return false;
     }
-    atomic_store(&lane->phase, LANE_RECEIVING);
+    atomic_store(&lane->sending, false);
     nng_ctx_recv(lane->ctx, lane->aio);
     return true;
 }
@@ -364,9 +363,9 @@ enum bt_code link_lane_send(struct link_lane *lane, const void *bytes, size_t le
         return err_set(err, BT_NOMEM, "%s: no memory for a body of %zu bytes", lane->endpoint.url,
                        len);
     }
-    atomic_store(&lane->phase, LANE_SENDING);
+    atomic_store(&lane->sending, true);
     if (FAILPOINT("send") == FAILPOINT_ERROR || !link_lane_is_up(lane)) {
-        atomic_store(&lane->phase, LANE_IDLE);
+        atomic_store(&lane->sending, false);
         nng_msg_free(msg);
         return err_set(err, BT_UNAVAILABLE, "%s: no peer is connected", lane->endpoint.url);
     }
@@ -387,7 +386,7 @@ enum bt_code link_lane_send(struct link_lane *lane, const void *bytes, size_t le
  * the send fail, certainly unsent. */
 static void lane_withdraw_unsent(struct link_lane *lane)
 {
-    if (lane->outstanding && lane->ctx_fresh && atomic_load(&lane->phase) == LANE_SENDING) {
+    if (lane->outstanding && lane->ctx_fresh && atomic_load(&lane->sending)) {
         (void)nng_ctx_close(lane->ctx);
         lane->ctx_fresh = false;
     }

@@ -119,6 +119,28 @@ static void request_without_a_pipe_is_unavailable(void **state)
     link_free(l);
 }
 
+/* What no peer has got is over; the lane takes its peer and the next request. */
+static void lane_that_had_no_peer_takes_the_one_that_comes(void **state)
+{
+    (void)state;
+    char url[128];
+    struct link *l = fixture_link();
+    const char *dir = fixture_dir();
+    struct link_lane *lane = NULL;
+    struct bt_error err;
+    (void)snprintf(url, sizeof url, "ipc://%s/late.sock", dir);
+    assert_int_equal(link_lane_dial(l, url, &fixture_limits, NULL, &lane, &err), BT_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(link_lane_send(lane, "x", 1, &err), BT_UNAVAILABLE);
+    }
+    (void)fixture_server(l, url, 1);
+    (void)fixture_expect(l, LINK_UP);
+    fixture_send(lane, "later");
+    fixture_assert_bytes(fixture_serve_until(l, LINK_ANSWER), "later");
+    link_free(l);
+    fixture_rmdir(dir);
+}
+
 static void handle_is_answered_once_and_no_other_handle_is(void **state)
 {
     (void)state;
@@ -244,6 +266,7 @@ int main(void)
         cmocka_unit_test(oversize_body_is_refused_and_the_lane_recovers),
         cmocka_unit_test(second_outstanding_request_is_busy),
         cmocka_unit_test(request_without_a_pipe_is_unavailable),
+        cmocka_unit_test(lane_that_had_no_peer_takes_the_one_that_comes),
         cmocka_unit_test(handle_is_answered_once_and_no_other_handle_is),
         cmocka_unit_test(killed_peer_loses_the_request_and_no_successor_repeats_it),
         cmocka_unit_test(slow_handler_is_not_sent_the_request_again),
