@@ -143,7 +143,17 @@ static bool pipe_admitted(const struct ipc_guard *g, unsigned before)
     return true;
 }
 
-static bool listener_is_alive(const struct ipc_guard *g)
+/* The listener needs a descriptor to accept: while there is none, nothing is known about it. */
+static bool has_descriptor_left(int fd)
+{
+    const int other = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (other >= 0) {
+        (void)close(other);
+    }
+    return other >= 0;
+}
+
+static bool listener_seems_alive(const struct ipc_guard *g)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     (void)snprintf(to.sun_path, sizeof to.sun_path, "%s", ipc_path(g->endpoint));
@@ -154,8 +164,9 @@ static bool listener_is_alive(const struct ipc_guard *g)
     const unsigned before = atomic_load(&g->admitted);
     const bool alive = connect(fd, (const struct sockaddr *)&to, sizeof to) == 0 &&
                        handshake(fd, g->peer) && pipe_admitted(g, before);
+    const bool seems = alive || !has_descriptor_left(fd);
     (void)close(fd);
-    return alive;
+    return seems;
 }
 
 /* Keeps the dead listener, because closing it would close its pipes under traffic (N1). Over the
@@ -174,7 +185,7 @@ static void keep_dead_listener(struct ipc_guard *g)
 static msec guard_run(struct helper_task *task)
 {
     struct ipc_guard *g = CONTAINER_OF(task, struct ipc_guard, task);
-    if (!listener_is_alive(g)) {
+    if (!listener_seems_alive(g)) {
         struct bt_error err;
         nng_listener fresh;
         log_warn("link.ipc_relisten", "url=%s", g->endpoint->url);

@@ -1,6 +1,8 @@
 /* The guard of ipc:// listeners (N6): directory and lock. The probe is in test_link_storm.c. */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -95,10 +97,42 @@ static void lane_does_not_listen_on_ipc(void **state)
     link_free(l);
 }
 
+/* A probe needs two descriptors, one at each end. Without them nothing is known about the listener,
+ * and it stays. */
+static void listener_stays_while_there_are_no_descriptors(void **state)
+{
+    (void)state;
+    enum { PROBES_MS = 2 * 2000 + 1500 };
+    struct ipc_place at = place_new();
+    struct link *l = fixture_link();
+    (void)fixture_server(l, at.url, 2);
+    struct stat before;
+    assert_int_equal(stat(at.url + strlen("ipc://"), &before), 0);
+    struct rlimit usual;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    for (int left = 0; left <= 1; left++) {
+        const int next = dup(STDIN_FILENO);
+        const struct rlimit few = {.rlim_cur = (rlim_t)(next + left), .rlim_max = usual.rlim_max};
+        struct stat after;
+        assert_true(next >= 0);
+        (void)close(next);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        (void)poll(NULL, 0, PROBES_MS);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+        assert_int_equal(stat(at.url + strlen("ipc://"), &after), 0);
+        assert_true(before.st_ino == after.st_ino);
+    }
+    fixture_assert_echo(l, at.url);
+    link_free(l);
+    fixture_rmdir(at.dir);
+}
+
 int main(void)
 {
     fixture_watchdog(120);
     const struct CMUnitTest tests[] = {
+        /* The first: nothing of another test is about to be closed. */
+        cmocka_unit_test(listener_stays_while_there_are_no_descriptors),
         cmocka_unit_test(request_is_echoed_over_ipc),
         cmocka_unit_test(directory_that_others_can_enter_is_refused),
         cmocka_unit_test(missing_directory_is_made_private),
