@@ -253,6 +253,19 @@ static void any_bytes_are_read_safely(void **state)
     }
 }
 
+/* A yes or a no comes before its comma; a line that begins with one says neither. */
+static void what_begins_with_a_comma_is_what_follows_it_or_a_goal(void **state)
+{
+    static const struct phrase all[] = {
+        {", stop", "stop"},           {"- skip step 2", "-"}, {": resume", "-"},
+        {"; the file is wrong", "-"}, {". pause", "-"},       {"- stop, please", "-"},
+        {"because it is late", "-"},
+    };
+
+    (void)state;
+    expect_all(all, sizeof all / sizeof all[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +278,7 @@ int main(void)
         cmocka_unit_test(what_contradicts_itself_or_asks_decides_nothing),
         cmocka_unit_test(any_bytes_are_read_safely),
         cmocka_unit_test(each_letter_and_digit_goes_on_with_a_word),
+        cmocka_unit_test(what_begins_with_a_comma_is_what_follows_it_or_a_goal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
