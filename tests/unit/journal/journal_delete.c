@@ -514,6 +514,80 @@ static void tombstones_expire_by_their_time_and_free_their_keys(void **state)
     commit(f->j);
 }
 
+struct idle {
+    char text[64];
+    uint32_t most; /* it asks for no more then */
+    uint32_t n;
+};
+
+static bool see_idle(const struct journal_session *s, void *self)
+{
+    struct idle *seen = self;
+
+    strncat(seen->text, s->session_id.ptr, s->session_id.len);
+    return ++seen->n < seen->most;
+}
+
+static void expect_idle(struct journal *j, msec before, uint32_t limit, uint32_t most,
+                        const char *want)
+{
+    struct idle seen = {.most = most};
+    struct bt_error err;
+
+    assert_ok(journal_sessions_idle(j, before, limit, see_idle, &seen, &err), err);
+    assert_string_equal(seen.text, want);
+}
+
+static void idle_sessions_are_listed_up_to_a_time_a_number_or_a_word(void **state)
+{
+    struct fixture *f = *state;
+
+    say(f->j, "b", "x", 20);
+    say(f->j, "a", "x", 10);
+    say(f->j, "c", "x", 30);
+    commit(f->j);
+    expect_idle(f->j, 10, 9, 9, "");
+    expect_idle(f->j, 11, 9, 9, "a");
+    expect_idle(f->j, 31, 9, 9, "abc");
+    expect_idle(f->j, 31, 3, 9, "abc");
+    expect_idle(f->j, 31, 2, 9, "ab");
+    expect_idle(f->j, 31, 0, 9, "");
+    expect_idle(f->j, 31, 9, 1, "a");
+    say(f->j, "a", "y", 40);
+    commit(f->j);
+    expect_idle(f->j, 41, 9, 9, "bca");
+}
+
+/* One after another: a look-up ends, whatever it found. */
+static void tombstones_are_forgotten_one_by_one(void **state)
+{
+    struct fixture *f = *state;
+    struct journal_plan p;
+    struct bt_error err;
+    struct uuid ids[2];
+
+    for (int i = 0; i < 2; i++) {
+        static const char *const keys[] = {"k1", "k2"};
+        const uint64_t ix = add_plan(f->j, keys[i], "g");
+        ids[i] = id_of(f->j, keys[i]);
+        end_plan(f->j, ix, 10);
+        commit(f->j);
+        assert_int_equal(journal_gone_forget(f->j, ids[i], &err), BT_NOT_FOUND);
+        assert_ok(journal_plan_delete(f->j, ix, STR_LIT("x"), 7000, &err), err);
+        commit(f->j);
+        assert_int_equal(journal_gone_forget(f->j, ids[i], &err), BT_BUSY);
+    }
+    (void)sweep(f->j, 100);
+    for (int i = 0; i < 2; i++) {
+        assert_ok(journal_gone_forget(f->j, ids[i], &err), err);
+        assert_int_equal(journal_gone_forget(f->j, ids[i], &err), BT_NOT_FOUND);
+    }
+    commit(f->j);
+    assert_int_equal(journal_plan_by_key(f->j, STR_LIT("k1"), &p, &err), BT_NOT_FOUND);
+    assert_int_equal(journal_plan_by_key(f->j, STR_LIT("k2"), &p, &err), BT_NOT_FOUND);
+}
+
+#define STORED(name) cmocka_unit_test_setup_teardown(name, fixture_sqlite, fixture_done)
 #define BOTH(name)                                                                                 \
     cmocka_unit_test_setup_teardown(name, fixture_sqlite, fixture_done),                           \
         cmocka_unit_test_setup_teardown(name, fixture_memory, fixture_done)
@@ -535,6 +609,9 @@ int main(void)
         BOTH(deleted_plans_are_no_damage_at_a_start),
         BOTH(what_is_deleted_is_free_for_new_rows),
         BOTH(tombstones_expire_by_their_time_and_free_their_keys),
+        /* The journal in memory lists them in any order, and forgets none. */
+        STORED(idle_sessions_are_listed_up_to_a_time_a_number_or_a_word),
+        STORED(tombstones_are_forgotten_one_by_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
