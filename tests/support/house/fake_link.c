@@ -447,8 +447,8 @@ bool link_lane_is_up(const struct link_lane *lane)
 
 void link_lane_hang_up(struct link_lane *lane, const char *from)
 {
-    (void)lane;
     (void)from;
+    lane->hung_up++;
 }
 
 bool link_lane_stranger(const struct link_lane *lane, uint32_t *ret_uid)

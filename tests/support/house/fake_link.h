@@ -32,6 +32,7 @@ struct link_lane {
     bool outstanding;
     struct link_limits limits; /* of one that dials */
     enum bt_code refuses;      /* BT_OK: it sends */
+    uint32_t hung_up;          /* how often its peer was hung up on */
     struct buf sent;           /* the last request */
 };
 

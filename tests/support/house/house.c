@@ -99,6 +99,31 @@ static enum bt_code process_order(void *of, const struct process_order *order,
     return ret->n > 0 ? BT_OK : err_set(err, BT_NOT_FOUND, "no such process of ours");
 }
 
+static bool process_is_ours(void *of, struct str instance_id)
+{
+    const struct house *h = of;
+
+    (void)instance_id;
+    return h->ours;
+}
+
+static void tell(struct house *h, const char *what, struct str instance_id)
+{
+    const size_t at = strlen(h->told);
+
+    (void)snprintf(h->told + at, sizeof h->told - at, "%s %.*s; ", what, STR_ARG(instance_id));
+}
+
+static void process_kill(void *of, struct str instance_id)
+{
+    tell(of, "kill", instance_id);
+}
+
+static void process_lost(void *of, struct str instance_id)
+{
+    tell(of, "lost", instance_id);
+}
+
 /* A configuration with one change that is live; the file "bad" is refused. */
 static enum bt_code on_reload(struct engine *engine, struct str file, bool check,
                               struct msg_setting_change *ret, uint32_t max, uint32_t *ret_n,
@@ -144,8 +169,13 @@ static enum bt_code new_rooms(struct house *h, struct bt_error *err)
     enum bt_code code = link_new(256, &h->link, err);
 
     h->engine = NULL;
-    h->hooks = (struct process_hooks){
-        .of = h, .about = process_about, .view = process_view, .order = process_order};
+    h->hooks = (struct process_hooks){.of = h,
+                                      .is_ours = process_is_ours,
+                                      .kill = process_kill,
+                                      .lost = process_lost,
+                                      .about = process_about,
+                                      .view = process_view,
+                                      .order = process_order};
     if (code == BT_OK) {
         code = engine_new(&h->opt, h->journal, h->link, &h->engine, err);
     }

@@ -66,6 +66,8 @@ struct house {
     uint32_t processes_n;
     struct process_hooks hooks;
     char ordered[512]; /* "restart calc/calc#1 now; " of each order */
+    bool ours;         /* instances that register run in processes of ours */
+    char told[512];    /* "kill INSTANCE; ", "lost INSTANCE; " */
     struct arena arena;
     msec now, wall;
     uint64_t requests;
