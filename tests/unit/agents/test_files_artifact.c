@@ -122,6 +122,25 @@ static void lines_and_rows_go_into_a_file(void **state)
     assert_string_equal(tree_get("artifacts/" PLAN "/once@1.1@rows.csv"), "a,b\n1,x\n2,\"y,z\"\n");
 }
 
+/* A line without a character would be no row. */
+static void a_row_of_one_empty_value_is_a_row(void **state)
+{
+    (void)state;
+    steps_expect(run(files_csv, "{\"text\":\"a\\n\\\"\\\"\\nx\\n\\\"\\\"\\n\","
+                                "\"artifact\":true}"),
+                 "\"rowCount\":3");
+    assert_string_equal(tree_get("artifacts/" PLAN "/once@1.1@rows.csv"), "a\n\"\"\nx\n\"\"\n");
+}
+
+static void a_text_may_have_one_byte_or_none(void **state)
+{
+    (void)state;
+    steps_expect(run(files_csv, "{\"text\":\"x\",\"pattern\":\"(?<a>x)\"}"), "\"rowCount\":1");
+    steps_expect(run(files_csv, "{\"text\":\"\",\"pattern\":\"(?<a>x)\"}"), "\"rowCount\":0");
+    steps_expect(run(files_count, "{\"text\":\"x\"}"), "\"lines\":1");
+    steps_expect(run(files_count, "{\"text\":\"\"}"), "\"lines\":0");
+}
+
 static void the_ending_of_a_name_gives_the_type(void **state)
 {
     static const struct {
@@ -202,6 +221,8 @@ int main(void)
         cmocka_unit_test(a_file_is_copied_whole_and_named_by_its_path),
         cmocka_unit_test(what_cannot_be_written_whole_leaves_nothing),
         cmocka_unit_test(lines_and_rows_go_into_a_file),
+        cmocka_unit_test(a_row_of_one_empty_value_is_a_row),
+        cmocka_unit_test(a_text_may_have_one_byte_or_none),
         cmocka_unit_test(the_ending_of_a_name_gives_the_type),
         cmocka_unit_test(the_name_of_an_artifact_is_that_of_its_file),
         cmocka_unit_test(a_text_over_a_result_fails),

@@ -31,9 +31,10 @@ static void paths_lead_through_maps_and_arrays(void **state)
 
 static void paths_that_lead_nowhere_are_absent(void **state)
 {
-    static const char *const nowhere[] = {"x",       "a.x",           "a.b.2", "a.b.-1",
-                                          "a.b.01x", "a.b.1.c.d",     "a.b.x", "a.b.99999999999",
-                                          "a..b",    "a.b.4294967297"};
+    static const char *const nowhere[] = {
+        "x",         "a.x",    "a.b.2",           "a.b.-1", "a.b.01x",
+        "a.b.1.c.d", "a.b.x",  "a.b.99999999999", "a..b",   "a.b.4294967297",
+        "a.b./;",    "a.b./:", "a.b.0:"};
     struct buf b;
     struct doc d = sample(&b);
 

@@ -449,9 +449,28 @@ static void a_tree_made_by_hand_is_checked(void **state)
     buf_done(&doc);
 }
 
+/* Places in a text are 32 bits, four of which may be one. */
+static void no_limit_allows_a_text_of_a_gibibyte(void **state)
+{
+    const struct json_limits any = {SIZE_MAX, 4, 4};
+    const size_t least = UINT32_MAX / 4;
+    struct bt_error err;
+    struct buf out;
+
+    (void)state;
+    buf_init(&out, 64);
+    assert_int_equal(json_to_doc((struct str){"x       ", least}, &any, &out, &err), BT_LIMIT);
+    assert_non_null(strstr(err.msg, "1073741823 bytes of JSON are more than any body may have"));
+    assert_int_equal(json_to_doc((struct str){"x       ", least - 1}, &any, &out, &err),
+                     BT_INVALID);
+    assert_int_equal(out.len, 0);
+    buf_done(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_limit_allows_a_text_of_a_gibibyte),
         cmocka_unit_test(values_come_back_as_they_were),
         cmocka_unit_test(integers_are_exact_and_floats_stay_floats),
         cmocka_unit_test(text_that_is_no_json_is_refused_with_its_place),
