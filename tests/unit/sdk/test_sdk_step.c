@@ -250,6 +250,45 @@ static void another_outcome_follows_a_refused_part(void **state)
     expect(s, "\"result\":{\"text\":\"now\"}");
 }
 
+static void break_part(struct bt_step *s, int part)
+{
+    switch (part) {
+    case 0:
+        bt_step_reply_bytes(s, "\xff", 1);
+        break;
+    case 1:
+        bt_step_reply_json(s, "{", 1);
+        break;
+    case 2:
+        bt_step_reply_state_json(s, "{", 1);
+        break;
+    default:
+        for (int i = 0; i <= 64; i++) {
+            bt_step_reply_artifact(s, "f", NULL, "file:///f");
+        }
+        break;
+    }
+}
+
+static void of_several_parts_that_are_broken_the_first_is_told(void **state)
+{
+    static const char *const says[] = {
+        "the handler's text is not UTF-8",
+        "the handler's result: ", "the handler's state: ", "a result has at most 64 artifacts"};
+
+    (void)state;
+    for (int first = 0; first < 4; first++) {
+        for (int second = 0; second < 4; second++) {
+            struct bt_step *s = make("{}");
+            break_part(s, first);
+            break_part(s, second);
+            bt_step_reply_text(s, "well");
+            bt_step_reply_truncated(s);
+            expect(s, says[first]);
+        }
+    }
+}
+
 static void text_and_data_go_together_and_the_last_word_counts(void **state)
 {
     struct bt_step *s = make("{}");
@@ -725,6 +764,7 @@ int main(void)
         cmocka_unit_test(a_refused_part_of_a_result_fails_whatever_is_added_to_it),
         cmocka_unit_test(a_state_has_so_many_bytes_and_not_one_more),
         cmocka_unit_test(another_outcome_follows_a_refused_part),
+        cmocka_unit_test(of_several_parts_that_are_broken_the_first_is_told),
         cmocka_unit_test(text_and_data_go_together_and_the_last_word_counts),
         cmocka_unit_test(wait_that_a_service_asks_for_goes_with_the_failure_only),
         cmocka_unit_test(silence_is_a_failure_with_its_cause),
