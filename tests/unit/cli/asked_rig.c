@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,17 +36,10 @@ static int errno_of(const char *name)
     static const struct {
         const char *name;
         int why;
-    } all[] = {{"EIO", EIO},
-               {"ENOSPC", ENOSPC},
-               {"EACCES", EACCES},
-               {"ENOENT", ENOENT},
-               {"EINTR", EINTR},
-               {"EMFILE", EMFILE},
-               {"EAGAIN", EAGAIN},
-               {"EADDRINUSE", EADDRINUSE},
-               {"ECONNREFUSED", ECONNREFUSED},
-               {"EEXIST", EEXIST},
-               {"EINPROGRESS", EINPROGRESS},
+    } all[] = {{"EIO", EIO},         {"ENOSPC", ENOSPC},         {"EACCES", EACCES},
+               {"ENOENT", ENOENT},   {"EINTR", EINTR},           {"EMFILE", EMFILE},
+               {"EAGAIN", EAGAIN},   {"EADDRINUSE", EADDRINUSE}, {"ECONNREFUSED", ECONNREFUSED},
+               {"ENOTDIR", ENOTDIR}, {"EEXIST", EEXIST},         {"EINPROGRESS", EINPROGRESS},
                {"none", 0}};
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -97,13 +91,15 @@ void rig_forget(void)
 /* Whether this call does not happen; errno is why, 0 = it says that it has. */
 static bool is_failing(const char *call)
 {
+    bool fails = false;
+
     for (int i = 0; is_on && i < failures_n; i++) {
         if (strcmp(failures[i].call, call) == 0 && --failures[i].n == 0) {
             errno = failures[i].why;
-            return true;
+            fails = true;
         }
     }
-    return false;
+    return fails;
 }
 
 /* ---- calls that may fail ---- */
@@ -155,10 +151,26 @@ ssize_t __wrap_readlink(const char *path, char *to, size_t cap)
     if (!is_on || strcmp(path, "/proc/self/exe") != 0) {
         return __real_readlink(path, to, cap);
     }
-    assert_true(strlen(programs) + 6 <= cap);
+    assert_true(strlen(programs) + 10 <= cap);
+    memset(to, 'x', cap); /* the call writes no end */
     memcpy(to, programs, strlen(programs));
-    memcpy(to + strlen(programs), "/baton", 6); /* as the call, without its end */
-    return (ssize_t)strlen(programs) + 6;
+    memcpy(to + strlen(programs), "/bin/baton", 10);
+    return (ssize_t)strlen(programs) + 10;
+}
+
+pid_t __real_getpid(void);
+pid_t __wrap_getpid(void);
+pid_t __wrap_getpid(void)
+{
+    return is_on ? 4711 : __real_getpid();
+}
+
+/* A name of its own that is the same each time. */
+int __wrap_mkostemp(char *path, int flags);
+int __wrap_mkostemp(char *path, int flags)
+{
+    memcpy(path + strlen(path) - 6, "000001", 6);
+    return is_failing("mkostemp") ? -1 : open(path, flags | O_RDWR | O_CREAT | O_EXCL, 0600);
 }
 
 int __real_flock(int fd, int what);

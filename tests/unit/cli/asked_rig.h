@@ -1,6 +1,6 @@
 /*
  * What command lines of a test meet beside libbaton: calls of the system that fail, programs beside
- * the command, a lock that a daemon has, and what a journal, a fleet and an authority say. Without
+ * the command, a lock that a daemon has, a journal, a fleet and an authority. Without
  * a line about them they are the real ones. In one process, the child that runs a command line.
  */
 #ifndef TEST_ASKED_RIG_H
@@ -30,4 +30,7 @@ void rig_take(const char *line);
 void rig_begin(const char *dir);
 /* After a case. */
 void rig_forget(void);
+
+/* asked_fakes.c has the journal, the authority and the fleet: journal_verify reports what an answer
+ * "verify {...}" has, and so on. */
 #endif

@@ -5,7 +5,7 @@
  *
  *     ## What the command lines that follow are about. They have an empty directory.
  *     f plan.json {...}       a file, before the command line; "\n" ends a line of it
- *     x batond #!/bin/sh\n...  a program; those beside the command are in the directory
+ *     x bin/batond #!/bin/sh\n...  a program; the command is bin/baton
  *     d some/folder           a folder
  *     m 600 plan.json         its mode; "s TO NAME" is a link
  *     $ status P --json       the command line
@@ -25,10 +25,11 @@
  *     : text                  what its terminal got; then what "r" shows
  *     = 0                     the exit code
  *
- * The time is 2026-01-02T03:04:05Z, and passes while the command waits. The directory is DIR. A
- * limit of requests, and a wait, is told when it is another one than before.
+ * The time is 2026-01-02T03:04:05Z, and passes while the command waits. The directory is DIR, in
+ * what is given, too. A limit of requests, and a wait, is told when it is another one than before.
  */
 #include <cjson/cJSON.h>
+#include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -53,6 +54,7 @@ enum {
     WORDS_MAX = 64,
     OUT_MAX = 1 << 20,
     SHOWN_MAX = 8,
+    COPIES_MAX = 256,
     NOW_S = 1767323045
 };
 
@@ -62,6 +64,8 @@ static bool used[LINES_MAX];
 static int given_n;
 static const char *shown[SHOWN_MAX]; /* the lines "r ..." */
 static int shown_n;
+static char *copies[COPIES_MAX]; /* lines with the directory in them */
+static int copies_n;
 static FILE *asked;
 static struct bt_client *const the_client = (struct bt_client *)(void *)&given_n;
 
@@ -268,7 +272,7 @@ WRAPPED(enum bt_code, bt_client_artifact, struct bt_client *c, const char *uri, 
     if (text == NULL || text[0] == '!') {
         return asked_reply("artifact", NULL, err);
     }
-    return write(fd, text, strlen(text)) < 0 ? BT_IO : BT_OK;
+    return write(fd, text, strlen(text)) > 0 && lseek(fd, 0, SEEK_SET) == 0 ? BT_OK : BT_IO;
 }
 
 WRAPPED(enum bt_code, bt_client_shards, struct bt_client *c, uint32_t *ret, struct bt_error *err)
@@ -456,6 +460,7 @@ static void run_child(char *line)
     char *words[WORDS_MAX];
     const int n = split(line, words);
 
+    (void)umask(022);
     (void)alarm(30); /* a command that waits for what does not come */
     (void)clearenv();
     for (size_t i = 0; i < sizeof env / sizeof env[0]; i++) {
@@ -560,6 +565,25 @@ static void show(const char *name, struct buf *out)
     }
 }
 
+/* The line with the directory in the place of DIR; of the case. */
+static char *with_dir(const char *line)
+{
+    char *copy = calloc(1, strlen(line) * 8 + 1);
+    char *to = copy;
+
+    assert_non_null(copy);
+    assert_true(copies_n < COPIES_MAX);
+    while (*line != 0) {
+        const bool here = strncmp(line, "DIR", 3) == 0 && (to == copy || !isalnum(to[-1]));
+        const size_t n = here ? strlen(dir) : 1;
+        memcpy(to, here ? dir : line, n);
+        to += n;
+        line += here ? 3 : 1;
+    }
+    copies[copies_n++] = copy;
+    return copy;
+}
+
 static void run_line(const char *line, struct buf *out)
 {
     char *copy = strdup(line);
@@ -583,6 +607,9 @@ static void run_line(const char *line, struct buf *out)
     buf_done(&terminal);
     for (int i = 0; i < shown_n; i++) {
         show(shown[i], out);
+    }
+    while (copies_n > 0) {
+        free(copies[--copies_n]);
     }
     buf_printf(out, "= %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status));
     memset(used, 0, sizeof used);
@@ -708,11 +735,11 @@ static void run_cases(const char *file)
             assert_int_equal(tree_drop(dir), 0);
             assert_int_equal(mkdir(dir, 0700), 0);
         } else if (line[0] == '$') {
-            command = line + 2;
+            command = with_dir(line) + 2;
         } else if (of_case) {
-            take_part(line, in);
+            take_part(with_dir(line), in);
         } else if (line[0] != 0 && line[1] == ' ') {
-            take_place(line);
+            take_place(with_dir(line));
         }
     }
     if (command != NULL) {
@@ -726,23 +753,16 @@ static void run_cases(const char *file)
     free(was);
 }
 
-static void each_command_line_asks_and_prints_as_it_did(void **state)
+static void each_command_line_asks_prints_and_leaves_what_it_did(void **state)
 {
     (void)state;
-    run_cases(ASKED);
-}
-
-static void each_command_line_leaves_files_as_it_did(void **state)
-{
-    (void)state;
-    run_cases(ASKED_PLACES);
+    run_cases(CASES);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_command_line_asks_and_prints_as_it_did),
-        cmocka_unit_test(each_command_line_leaves_files_as_it_did),
+        cmocka_unit_test(each_command_line_asks_prints_and_leaves_what_it_did),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
