@@ -56,6 +56,12 @@ static void ready_is_told(int n)
     }
 }
 
+/* A service manager may start it so: the first descriptor is 0 then. */
+static void without_input(void)
+{
+    MUST(close(STDIN_FILENO) == 0);
+}
+
 static void foreign(void)
 {
     dw.foreign = true;
@@ -470,6 +476,7 @@ static const struct daemon_case cases[] = {
      .yaml = "listen: {remote: \"tls+tcp://127.0.0.1:0\", cert: /etc/hosts, ca: /etc/hosts}\nauth: "
              "required\n"},
     {.starts = true, .title = "Durability.", .args = "--durability process"},
+    {.title = "Without a standard input it is the same.", .yaml = AGENT, .before = without_input},
     {.starts = true, .title = "A journal of another configuration.", .before = foreign},
     {.starts = true, .title = "A standby that is stopped.", .before = standby_stops},
     {.starts = true,

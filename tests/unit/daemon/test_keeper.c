@@ -1,4 +1,5 @@
 /* Which shard of a node starts the agents, and what the others know of their processes. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -129,6 +130,29 @@ static void what_has_no_process_is_not_in_the_list(void **state)
     assert_false(keeper_read(&k, &keys, &at, &n));
 }
 
+/* A service manager may start a program without one: the first file has its number then. */
+static void a_daemon_without_standard_input_keeps_agents_as_well(void **state)
+{
+    const int input = dup(STDIN_FILENO);
+    struct keeper k;
+    bool is_new = false;
+
+    (void)state;
+    assert_int_equal(close(STDIN_FILENO), 0);
+    keeper_init(&k, dir);
+    keeper_add(&k, str_from(ONE), str_from("calc"));
+    expect(&k, "process:" ONE " calc;");
+    keeper_write(&k, str_from(TWO " exec\n"));
+    expect(&k, "process:" TWO " exec;");
+    assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1); /* each is closed */
+    assert_true(keeper_take(&k, 1000, &is_new));
+    assert_true(is_new);
+    assert_int_equal(k.lock, STDIN_FILENO);
+    assert_true(keeper_has(&k));
+    assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
+    assert_int_equal(close(input), 0);
+}
+
 static void put_list(const char *text, size_t more)
 {
     char path[128];
@@ -227,6 +251,7 @@ int main(void)
         TEST(of_several_one_has_them_and_then_the_next),
         TEST(the_others_know_which_processes_live),
         TEST(what_has_no_process_is_not_in_the_list),
+        TEST(a_daemon_without_standard_input_keeps_agents_as_well),
         TEST(only_whole_lines_of_the_list_count),
         TEST(a_list_that_is_too_long_is_none),
         TEST(the_files_are_for_this_user_and_no_links),

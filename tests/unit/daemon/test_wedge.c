@@ -128,6 +128,51 @@ static void the_threads_of_this_process_are_found_but_for_the_first(void **state
     }
 }
 
+static pthread_barrier_t has_begun;
+
+static void *begin_and_rest(void *mutex)
+{
+    (void)pthread_barrier_wait(&has_begun);
+    return rest(mutex);
+}
+
+/* How long threads of the reaper's name ran, when there is one of this name; looked at so often
+ * until they have. */
+static uint64_t ran(const char *name, int looks)
+{
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t thread;
+    struct waits waits = {.n = 0};
+
+    (void)pthread_barrier_init(&has_begun, NULL, 2);
+    (void)pthread_mutex_lock(&mutex);
+    assert_int_equal(pthread_create(&thread, NULL, begin_and_rest, &mutex), 0);
+    assert_int_equal(pthread_setname_np(thread, name), 0);
+    (void)pthread_barrier_wait(&has_begun);
+    for (int i = 0; i < looks && waits.reaper_ran_ns == 0; i++) {
+        waits_read(&waits);
+        (void)sched_yield();
+    }
+    (void)pthread_mutex_unlock(&mutex);
+    (void)pthread_join(thread, NULL);
+    (void)pthread_barrier_destroy(&has_begun);
+    return waits.reaper_ran_ns;
+}
+
+/* Also in a program without standard input, whose first descriptor is 0. */
+static void what_the_reaper_of_the_transport_ran_counts_and_no_other(void **state)
+{
+    const int input = dup(STDIN_FILENO);
+
+    (void)state;
+    assert_true(ran("nng:reap2", 20000) > 0);
+    assert_int_equal(close(STDIN_FILENO), 0);
+    assert_true(ran("nng:reap2", 20000) > 0);
+    assert_true(dup2(input, STDIN_FILENO) == STDIN_FILENO && close(input) == 0);
+    assert_int_equal(ran("nng:rea", 20), 0);
+    assert_int_equal(ran("nng:task", 20), 0);
+}
+
 static void a_look_gives_its_descriptors_back(void **state)
 {
     const int before = dup(STDOUT_FILENO);
@@ -155,6 +200,7 @@ int main(void)
         cmocka_unit_test(a_canary_that_sings_again_begins_anew),
         cmocka_unit_test(a_look_gives_its_descriptors_back),
         cmocka_unit_test(the_waits_of_all_threads_count),
+        cmocka_unit_test(what_the_reaper_of_the_transport_ran_counts_and_no_other),
         cmocka_unit_test(the_threads_of_this_process_are_found_but_for_the_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
