@@ -34,7 +34,7 @@ const char *options_artifact_root(const struct config *c, struct buf *path)
 void options_node(const struct config *c, char ret[JOURNAL_NODE_MAX + 1])
 {
     (void)snprintf(ret, JOURNAL_NODE_MAX + 1, "%s", c->fleet.node);
-    if (ret[0] == 0 && gethostname(ret, JOURNAL_NODE_MAX) != 0) {
+    if (ret[0] == 0 && gethostname(ret, JOURNAL_NODE_MAX + 1) != 0) {
         (void)snprintf(ret, JOURNAL_NODE_MAX + 1, "unknown");
     }
 }

@@ -241,7 +241,7 @@ enum bt_code standby_open(const struct standby_options *opt, struct journal **re
     s.lease_ms = s.lease_ms == 0 ? LEASE_MS : s.lease_ms;
     if (opt->journal->node != NULL && opt->journal->node[0] != 0) {
         (void)snprintf(s.node, sizeof s.node, "%s", opt->journal->node);
-    } else if (gethostname(s.node, sizeof s.node - 1) != 0) {
+    } else if (gethostname(s.node, sizeof s.node) != 0) {
         (void)snprintf(s.node, sizeof s.node, "unknown");
     }
     code = journal_lock_dir(opt->state_dir, err);

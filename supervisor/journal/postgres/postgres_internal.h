@@ -103,7 +103,7 @@ struct pg_journal {
     uint32_t lease_ms;
     uint64_t looked;  /* for rewinds; when, ms of CLOCK_BOOTTIME */
     uint64_t renewed; /* when the last renewal was sent, ms of CLOCK_BOOTTIME */
-    char node[PG_NODE_MAX];
+    char node[PG_NODE_MAX + 1];
     /* riding through */
     char *url;
     bool rides;  /* it owns the journal, and may connect again */

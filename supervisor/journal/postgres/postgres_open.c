@@ -198,7 +198,7 @@ enum bt_code journal_open_postgres(const char *url, const struct journal_options
                                                     : opt->lease_ms;
     if (opt->node != NULL && opt->node[0] != 0) {
         (void)snprintf(p->node, sizeof p->node, "%s", opt->node);
-    } else if (gethostname(p->node, sizeof p->node - 1) != 0) {
+    } else if (gethostname(p->node, sizeof p->node) != 0) {
         (void)snprintf(p->node, sizeof p->node, "unknown");
     }
     buf_init(&p->queue, PG_QUEUE_MAX);

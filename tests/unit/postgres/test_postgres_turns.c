@@ -645,10 +645,10 @@ static void an_owner_without_a_name_has_that_of_the_host(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         struct journal *j = NULL;
         struct bt_error err;
-        char host[64] = "";
+        char host[PG_NODE_MAX + 1] = "";
         world_begin();
         opt.node = i == 0 ? NULL : "";
-        assert_int_equal(gethostname(host, sizeof host - 1), 0);
+        assert_int_equal(gethostname(host, sizeof host), 0);
         expect(world_open(&opt, &j, &err), BT_OK, &err);
         assert_string_equal(((struct pg_journal *)j)->node, host);
         end(j);
