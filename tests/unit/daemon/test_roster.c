@@ -181,6 +181,25 @@ static void one_of_two_that_gave_up_leaves_the_other(void **state)
               "it gave up after");
 }
 
+/* It may be the one that does the work: nothing fails before it is given up, too. */
+static void a_step_waits_for_the_one_that_has_not_given_up(void **state)
+{
+    const char *id;
+
+    (void)state;
+    world_open(RULE "agents:\n  - {agentId: calc, command: [/bin/agent], instances: 2}\n");
+    world_started("calc#1", a);
+    world_started("calc#2", b);
+    ends_twice(b);
+    assert_string_equal(world_processes("calc"), "calc#1 starting; calc#2 failed; ");
+    id = house_submit(world.h, "'plan':{'goal':'g','steps':[{'stepId':'a','agentId':'calc','skill':"
+                               "'do','task':'t','maxRetries':0}]}");
+    world_pass(200);
+    world_registers("calc#1", 11, a);
+    house_done(world.h, "calc", "'result':{'text':'1'}");
+    house_says(world.h, house_ok(world.h, "plan.get", "'planId':'%s'", id), "status=completed");
+}
+
 /* One that may end, and did: the other one had given up before. */
 static void the_last_hope_may_end_well(void **state)
 {
@@ -688,6 +707,7 @@ int main(void)
         TEST(a_process_that_ends_is_gone_at_once_and_comes_again),
         TEST(an_agent_whose_process_gave_up_fails_its_steps_with_the_reason),
         TEST(one_of_two_that_gave_up_leaves_the_other),
+        TEST(a_step_waits_for_the_one_that_has_not_given_up),
         TEST(the_last_hope_may_end_well),
         TEST(a_group_that_gives_up_ends_the_daemon_when_it_may_not),
         TEST(a_process_is_stopped_after_its_work_and_started_again),
