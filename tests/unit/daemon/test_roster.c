@@ -181,8 +181,8 @@ static void one_of_two_that_gave_up_leaves_the_other(void **state)
               "it gave up after");
 }
 
-/* It may be the one that does the work: nothing fails before it is given up, too. */
-static void a_step_waits_for_the_one_that_has_not_given_up(void **state)
+/* The other one still starts: a step fails because nobody came in time, not because of crashes. */
+static void an_agent_is_not_given_up_before_its_last_process(void **state)
 {
     const char *id;
 
@@ -194,10 +194,9 @@ static void a_step_waits_for_the_one_that_has_not_given_up(void **state)
     assert_string_equal(world_processes("calc"), "calc#1 starting; calc#2 failed; ");
     id = house_submit(world.h, "'plan':{'goal':'g','steps':[{'stepId':'a','agentId':'calc','skill':"
                                "'do','task':'t','maxRetries':0}]}");
-    world_pass(200);
-    world_registers("calc#1", 11, a);
-    house_done(world.h, "calc", "'result':{'text':'1'}");
-    house_says(world.h, house_ok(world.h, "plan.get", "'planId':'%s'", id), "status=completed");
+    house_wait(world.h, 2 * SECOND);
+    house_is(world.h, house_ok(world.h, "plan.get", "'planId':'%s'", id), "steps.0.error",
+             "No instance of agent 'calc' came within 1000 ms");
 }
 
 /* One that may end, and did: the other one had given up before. */
@@ -279,6 +278,31 @@ static void a_process_is_stopped_after_its_work_and_started_again(void **state)
     assert_true(roster_view(world.roster, STR_LIT("calc"), 0, &v));
     assert_string_equal(v.state, "up");
     assert_int_equal(world_order(PROCESS_START, "calc", "", false, &err), BT_OK); /* it runs */
+    rig_no_order();
+}
+
+/* Also one that was given up, and one that an operator stopped and that has not ended yet. */
+static void what_does_not_run_is_started_by_an_order(void **state)
+{
+    struct bt_error err;
+
+    (void)state;
+    world_open(RULE ONE);
+    crashes("calc#1", 11, 2, EXIT_3);
+    assert_string_equal(world_processes("calc"), "calc#1 failed; ");
+    assert_int_equal(world_order(PROCESS_START, "calc", "", false, &err), BT_OK);
+    assert_string_equal(world_processes("calc"), "calc#1 starting; ");
+    world_up("calc#1", 21, a);
+    assert_int_equal(world_order(PROCESS_STOP, "calc", "", true, &err), BT_OK);
+    world_pass(50);
+    rig_ordered(PACKET_SIGNAL);
+    assert_int_equal(world_order(PROCESS_START, "calc", "", false, &err), BT_OK);
+    world_exit(a, 21, 0);
+    world_pass(SECOND);
+    assert_string_equal(world_processes("calc"), "calc#1 starting; ");
+    world_up("calc#1", 22, a);
+    assert_int_equal(world_order(PROCESS_START, "calc", "", false, &err), BT_OK);
+    assert_string_equal(world_processes("calc"), "calc#1 up; "); /* it runs */
     rig_no_order();
 }
 
@@ -707,10 +731,11 @@ int main(void)
         TEST(a_process_that_ends_is_gone_at_once_and_comes_again),
         TEST(an_agent_whose_process_gave_up_fails_its_steps_with_the_reason),
         TEST(one_of_two_that_gave_up_leaves_the_other),
-        TEST(a_step_waits_for_the_one_that_has_not_given_up),
+        TEST(an_agent_is_not_given_up_before_its_last_process),
         TEST(the_last_hope_may_end_well),
         TEST(a_group_that_gives_up_ends_the_daemon_when_it_may_not),
         TEST(a_process_is_stopped_after_its_work_and_started_again),
+        TEST(what_does_not_run_is_started_by_an_order),
         TEST(restarts_go_one_after_the_other),
         TEST(an_order_at_once_does_not_wait_for_work),
         TEST(an_order_that_cannot_be_carried_out_says_why),
