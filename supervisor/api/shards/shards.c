@@ -99,7 +99,7 @@ static enum bt_code find_older(struct engine *engine, const struct request *rq, 
 {
     const uint32_t *maps;
     const uint32_t n = journal_maps(engine_journal(engine), &maps);
-    enum shard_key kind = SHARD_KEY_NONE;
+    enum shard_key kind;
     enum bt_code code = BT_OK;
     bool found = false;
     struct str key;
@@ -148,7 +148,7 @@ static bool may_import(struct engine *engine, struct request *rq)
     const struct str plan = doc_string(doc_get(body, STR_LIT("planId")));
     const char *end = lines.ptr != NULL ? memchr(lines.ptr, '\n', lines.len) : NULL;
     const size_t first = end != NULL ? (size_t)(end - lines.ptr) : lines.len;
-    enum shard_key kind = SHARD_KEY_NONE;
+    enum shard_key kind;
     struct str of = plan;
     struct uuid id;
 
