@@ -300,7 +300,7 @@ bool run_apply_fallback(struct run *run, const struct plan *plan, const struct r
     struct run_step *step = &run->steps[rec->step];
     const struct rec_fallback *instead = REC(rec, fallback);
     if (!run_may_recover(run, rec) || step->status == STEP_WAITING ||
-        (unsigned)instead->action >= FALLBACK_ACTION_COUNT) {
+        step->status == STEP_SLEEPING || (unsigned)instead->action >= FALLBACK_ACTION_COUNT) {
         return false;
     }
     const bool search = instead->action == FALLBACK_SEARCH;
