@@ -57,6 +57,8 @@ static void scope_deps_takes_only_direct_dependencies(void **state)
     struct built *b = plan_with("a; b<a; c<b; d<c,a", SCOPE_DEPS, 1000, 500);
     assert_string_equal(choose(b, "c10 c20 c30 p", 3, 16), "0:10 2:30 (0)");
     assert_string_equal(choose(b, "c10 c20 p p", 2, 16), "1:20 (0)");
+    assert_string_equal(choose(b, "c10 c20 c30 p", 3, 1), "2:30 (1)"); /* no room for the other */
+    assert_string_equal(choose(b, "c10 c20 f p", 3, 1), "0:10 (0)");
     built_free(b);
 }
 
