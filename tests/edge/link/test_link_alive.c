@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -21,7 +22,7 @@ static struct peer {
     const char *address;
     bool keepalive, told; /* whether there is keepalive; whether its times were set before */
     bool changes;
-    int fd;
+    atomic_int fd; /* the thread that looks compares it */
 } peers[] = {
     {"192.0.2.1", true, false, true, -1},   {"2001:db8::1", true, false, true, -1},
     {"128.0.0.1", true, false, true, -1},   {"126.255.255.255", true, false, true, -1},
