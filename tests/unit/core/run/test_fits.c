@@ -64,7 +64,7 @@ static void world_free(struct world *w)
     free(w->kept);
 }
 
-/* What the record says beside its step and attempt; false: there is no such variant. */
+/* What the record has beside its step and attempt; false: there is no such variant. */
 static bool vary(struct record *rec, int v)
 {
     if (rec->type == REC_STEP_COMPLETED) {
