@@ -161,6 +161,37 @@ static void a_replan_of_problems_fails_and_tells_them(void **state)
     house_close(h);
 }
 
+/* As much as a person reads; the text ends with a whole character. */
+static void problems_of_a_replan_are_told_in_2048_bytes(void **state)
+{
+    struct house *h = open_with_boss();
+    const char *reason;
+    struct buf steps;
+    char name[257];
+
+    (void)state;
+    (void)replanned(h, "");
+    house_failed(h, "calc", "PERMISSION_DENIED", false);
+    house_failed(h, "calc", "PERMISSION_DENIED", false);
+    house_wait(h, 1);
+    for (size_t i = 0; i < sizeof name - 1; i += 2) {
+        memcpy(name + i, "\xc3\xa9", 2);
+    }
+    name[sizeof name - 1] = 0;
+    buf_init(&steps, 65536);
+    for (int i = 0; i < 6; i++) {
+        buf_printf(&steps,
+                   "%s{'stepId':'%c','agentId':'calc','skill':'do','task':'{{results.%s%s}}'}",
+                   i > 0 ? "," : "", 'e' + i, name, name);
+    }
+    house_done(h, "boss", "'result':{'data':{'steps':[%s]}}", buf_cstr(&steps));
+    reason = house_get(h, house_event(h, "replan_finished"), "reason");
+    assert_non_null(reason);
+    assert_in_range(strlen(reason), 2047, 2048);
+    buf_done(&steps);
+    house_close(h);
+}
+
 /* ---- verdicts ---- */
 
 static void a_verdict_is_read_out_of_fences(void **state)
@@ -351,6 +382,7 @@ int main(void)
         cmocka_unit_test(a_plan_that_is_wrong_is_sent_back_with_its_problems),
         cmocka_unit_test(a_replanner_is_told_every_failure_and_the_replans_before),
         cmocka_unit_test(a_replan_of_problems_fails_and_tells_them),
+        cmocka_unit_test(problems_of_a_replan_are_told_in_2048_bytes),
         cmocka_unit_test(a_verdict_is_read_out_of_fences),
         cmocka_unit_test(long_results_are_cut_for_the_synthesizer),
         cmocka_unit_test(what_follows_from_a_failed_step_is_tried_again_with_it),
