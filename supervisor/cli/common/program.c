@@ -1,5 +1,6 @@
 #include "supervisor/cli/common/program.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,4 +31,17 @@ bool cli_program_is_there(const char *program)
         path += n + (path[n] == ':');
     }
     return false;
+}
+
+bool cli_program_beside(const char *name, char *ret, size_t cap)
+{
+    const ssize_t n = readlink("/proc/self/exe", ret, cap - strlen(name));
+    char *slash = n > 0 ? memrchr(ret, '/', (size_t)n) : NULL;
+
+    if (slash == NULL) {
+        (void)snprintf(ret, cap, "/proc/self/exe: %s", strerror(errno));
+        return false;
+    }
+    memcpy(slash + 1, name, strlen(name) + 1);
+    return true;
 }

@@ -28,11 +28,11 @@ enum { PROBLEMS_MAX = 200, NAME_MAX_LEN = 128 };
 static bool read_document(const char *path, struct buf *out, cJSON **ret_agents)
 {
     cJSON *tree = cli_read_tree(path);
-    char *json = tree != NULL ? cjson_print(tree, false, NULL) : NULL;
     struct bt_error err;
+    char *json = tree != NULL ? cjson_print(tree, false, &err) : NULL;
     bool ok = json != NULL && json_to_doc(str_from(json), NULL, out, &err) == BT_OK;
 
-    if (json != NULL && !ok) {
+    if (tree != NULL && !ok) {
         cli_error("%s: %s", path, err.msg);
     }
     if (ret_agents != NULL) {

@@ -20,6 +20,7 @@
 #include "supervisor/cli/common/cli.h"
 #include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/program.h"
 #include "supervisor/cli/verbs/reload.h"
 #include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/last_lines.h"
@@ -27,22 +28,6 @@
 enum { UP_TIMEOUT_MS = 20000, DOWN_TIMEOUT_MS = 15000, POLL_MS = 50, ARGS_MAX = 16 };
 enum { SAID_MAX = 50, LINE_BYTES = 2048, ENDING_MS = 3000 };
 enum { LINES_MAX = 1024 * 1024 };
-
-/* batond is in the same folder. */
-static bool find_daemon(char *ret, size_t cap)
-{
-    ssize_t n = readlink("/proc/self/exe", ret, cap - 8);
-    char *slash;
-
-    if (n <= 0) {
-        (void)snprintf(ret, cap, "/proc/self/exe: %s", strerror(errno));
-        return false;
-    }
-    ret[n] = 0;
-    slash = strrchr(ret, '/');
-    (void)snprintf(slash + 1, cap - (size_t)(slash + 1 - ret), "batond");
-    return access(ret, X_OK) == 0;
-}
 
 static int daemon_args(const struct cli *cli, const char *state, const char *ready, char **args)
 {
@@ -400,7 +385,7 @@ enum cli_exit verb_up(struct cli *cli)
         return code == CLI_OK ? up_already(cli, deadline) : code;
     }
     note_other_file(cli, state);
-    if (!find_daemon(program, sizeof program)) {
+    if (!cli_program_beside("batond", program, sizeof program) || access(program, X_OK) != 0) {
         cli_error("batond was not found beside this program (%s)", program);
         return CLI_INTERNAL;
     }
@@ -426,10 +411,12 @@ enum cli_exit verb_up(struct cli *cli)
         become_daemon(program, args, log.path, fds[1]);
     }
     (void)close(fds[1]);
-    if (pid < 0) {
+    if (pid == -1) {
         cli_error("fork: %s", strerror(errno));
+        code = CLI_INTERNAL;
+    } else {
+        code = await_ready(pid, fds[0], &log, deadline);
     }
-    code = pid < 0 ? CLI_INTERNAL : await_ready(pid, fds[0], &log, deadline);
     (void)close(fds[0]);
     return code == CLI_OK ? await_agents(cli, deadline) : code;
 }

@@ -209,13 +209,12 @@ static enum cli_exit await_agent(struct cli *cli, const char *id)
         if (code != CLI_OK || ready != 0) {
             return code == CLI_OK && ready < 0 ? CLI_INTERNAL : code;
         }
-        const msec now = clock_mono_ms();
-        (void)poll(NULL, 0, until > now + POLL_MS ? POLL_MS : until > now ? (int)(until - now) : 0);
-        if (clock_mono_ms() + REQUEST_MS >= until) { /* no time for another request */
+        if (clock_mono_ms() + POLL_MS + REQUEST_MS >= until) { /* no time for another request */
             cli_error_hint("see: baton agents", "agent %s is not up within the timeout%s", id,
                            guess);
             return CLI_TIMEOUT;
         }
+        (void)poll(NULL, 0, POLL_MS);
     }
 }
 

@@ -18,16 +18,8 @@ enum { TARGET = 3, DOCUMENT_BYTES = 16 * 1024 * 1024, URL_BYTES = 2048 };
 
 bool kinds_find_program(const char *name, char *ret, size_t cap)
 {
-    const ssize_t n = readlink("/proc/self/exe", ret, cap - strlen(name) - 1);
-    char *slash;
-
-    if (n > 0) {
-        ret[n] = 0;
-        slash = strrchr(ret, '/');
-        (void)snprintf(slash + 1, cap - (size_t)(slash + 1 - ret), "%s", name);
-    }
-    if (n <= 0 || access(ret, X_OK) != 0) {
-        cli_error("%s was not found beside this program (%s)", name, n > 0 ? ret : "/proc");
+    if (!cli_program_beside(name, ret, cap) || access(ret, X_OK) != 0) {
+        cli_error("%s was not found beside this program (%s)", name, ret);
         return false;
     }
     return true;

@@ -17,6 +17,7 @@
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/program.h"
 #include "supervisor/cli/verbs/agents/gateway.h"
 #include "supervisor/cli/verbs/verbs.h"
 
@@ -50,13 +51,8 @@ bool gateway_url(const char *state, char *ret, size_t cap)
 void gateway_become(const char *state, const char *option)
 {
     char program[4200];
-    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 16);
-    char *slash;
 
-    if (n > 0) {
-        program[n] = 0;
-        slash = strrchr(program, '/');
-        (void)snprintf(slash + 1, sizeof program - (size_t)(slash + 1 - program), "baton-gateway");
+    if (cli_program_beside("baton-gateway", program, sizeof program)) {
         (void)execl(program, program, "--state", state, option, (char *)NULL);
     }
 }

@@ -251,10 +251,10 @@ static bool add_line(struct import *m, struct str body)
     return buf_check(&m->batch, NULL) == BT_OK;
 }
 
-static void name_it(struct import *m, struct str body)
+static void name_it(struct import *m, const char *first)
 {
-    char *text = strndup(body.ptr, body.len);
-    cJSON *tree = text != NULL ? json_tree(text) : NULL;
+    const struct str body = str_from(first);
+    cJSON *tree = json_tree(first);
     const bool plan = export_is(body, "plan");
     const bool schedule = export_is(body, "schedule");
 
@@ -265,7 +265,6 @@ static void name_it(struct import *m, struct str body)
                               : "session",
                    json_text(tree, m->key, ""));
     cJSON_Delete(tree);
-    free(text);
 }
 
 static bool sum_line(struct str body, void *self)
@@ -305,19 +304,26 @@ static void skip(struct import *m, struct str body)
     }
 }
 
-static bool is_damaged(struct import *m)
+/* Whether it was damaged when it was exported, which its last line has. False: the file cannot be
+ * read, which is reported. */
+static bool look_ahead(struct import *m, bool *ret_damaged)
 {
     const long at = ftell(m->file.from);
     const struct export_sum sum = m->file.sum;
     struct str body = {"", 0};
+    bool good = true;
 
-    while (export_next(&m->file, &body) && body.ptr != NULL && !export_is(body, "end") &&
-           !export_is(body, "damaged")) {
+    while (good && body.ptr != NULL && !export_is(body, "end") && !export_is(body, "damaged")) {
+        good = export_next(&m->file, &body);
     }
+    *ret_damaged = good && export_is(body, "damaged");
     m->file.sum = sum;
     m->file.ended = false;
-    (void)fseek(m->file.from, at, SEEK_SET);
-    return body.ptr != NULL && export_is(body, "damaged");
+    if (good && fseek(m->file.from, at, SEEK_SET) != 0) {
+        cli_error("%s: %s", m->file.name, strerror(errno));
+        good = false;
+    }
+    return good;
 }
 
 /* What the daemon refuses is left out, and the others are taken. */
@@ -360,29 +366,15 @@ static enum cli_exit take_rest(struct import *m)
     return CLI_OK;
 }
 
-/* One plan or session; `first` is its first line. */
-static enum cli_exit take_one(struct import *m, struct str first)
+/* One that is whole. */
+static enum cli_exit take_whole(struct import *m, struct str body)
 {
-    char *kept = strndup(first.ptr, first.len);
-    const struct str body = {kept, first.len};
     const uint64_t refusals = m->refused;
-    const bool schedule = export_is(first, "schedule");
-    uint64_t *count = export_is(first, "plan") ? &m->plans
-                      : schedule               ? &m->schedules
-                                               : &m->sessions;
+    const bool schedule = export_is(body, "schedule");
+    uint64_t *count = export_is(body, "plan") ? &m->plans : schedule ? &m->schedules : &m->sessions;
     char result[16] = "";
     enum cli_exit code;
 
-    m->before = m->in_batch = 0;
-    buf_clear(&m->batch);
-    name_it(m, first);
-    if (is_damaged(m)) {
-        skip(m, STR_LIT(""));
-        m->damaged++;
-        cli_note("left out, because it was damaged when it was exported: %s\n", m->name);
-        free(kept);
-        return CLI_OK;
-    }
     (void)add_line(m, body); /* the first one alone: it may be here already */
     code = send_batch(m, result);
     if (code != CLI_OK) {
@@ -399,6 +391,33 @@ static enum cli_exit take_one(struct import *m, struct str first)
             *count += 1;
             code = carried_plan(&m->files) ? CLI_OK : CLI_INTERNAL;
         }
+    }
+    return code;
+}
+
+/* One plan or session; `first` is its first line. */
+static enum cli_exit take_one(struct import *m, struct str first)
+{
+    char *kept = strndup(first.ptr, first.len);
+    bool damaged;
+    enum cli_exit code;
+
+    m->before = m->in_batch = 0;
+    buf_clear(&m->batch);
+    if (kept == NULL) {
+        cli_error("%s:%" PRIu64 ": out of memory", m->file.name, m->file.sum.lines);
+        return CLI_INTERNAL;
+    }
+    name_it(m, kept);
+    if (!look_ahead(m, &damaged)) {
+        code = CLI_INTERNAL;
+    } else if (damaged) {
+        skip(m, STR_LIT(""));
+        m->damaged++;
+        cli_note("left out, because it was damaged when it was exported: %s\n", m->name);
+        code = CLI_OK;
+    } else {
+        code = take_whole(m, str_from(kept));
     }
     free(kept);
     return code;
