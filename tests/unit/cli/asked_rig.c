@@ -5,15 +5,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "protocol/artifact/artifact.h"
+#include "protocol/base/arena.h"
 #include "protocol/base/clock.h"
+#include "protocol/base/map.h"
 #include "protocol/client/listener.h"
 #include "tests/support/cmocka.h"
 
@@ -23,6 +28,7 @@ enum { FAILURES_MAX = 8, VARIABLES_MAX = 8, WAIT_MS = 500 };
 static struct failure {
     char call[24];
     int n, why;
+    bool always; /* n is 0 */
 } failures[FAILURES_MAX];
 static int failures_n;
 static const char *variables[VARIABLES_MAX];
@@ -40,7 +46,7 @@ static int errno_of(const char *name)
                {"ENOENT", ENOENT},   {"EINTR", EINTR},           {"EMFILE", EMFILE},
                {"EAGAIN", EAGAIN},   {"EADDRINUSE", EADDRINUSE}, {"ECONNREFUSED", ECONNREFUSED},
                {"ENOTDIR", ENOTDIR}, {"EEXIST", EEXIST},         {"EINPROGRESS", EINPROGRESS},
-               {"none", 0}};
+               {"ECHILD", ECHILD},   {"EPERM", EPERM},           {"none", 0}};
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strcmp(all[i].name, name) == 0) {
@@ -65,6 +71,7 @@ void rig_take(const char *line)
         assert_true(failures_n <= FAILURES_MAX);
         assert_int_equal(sscanf(line, "w %23s %d %23s", f->call, &f->n, why), 3);
         f->why = errno_of(why);
+        f->always = f->n == 0;
     }
 }
 
@@ -94,7 +101,8 @@ static bool is_failing(const char *call)
     bool fails = false;
 
     for (int i = 0; is_on && i < failures_n; i++) {
-        if (strcmp(failures[i].call, call) == 0 && --failures[i].n == 0) {
+        const bool is_it = strcmp(failures[i].call, call) == 0;
+        if (is_it && (failures[i].always || --failures[i].n == 0)) {
             errno = failures[i].why;
             fails = true;
         }
@@ -114,7 +122,6 @@ static bool is_failing(const char *call)
 #define RESULT (errno == 0 ? 0 : -1)
 
 FAILING(ssize_t, write, (int fd, const void *at, size_t n), (fd, at, n), errno == 0 ? 1 : -1)
-FAILING(ssize_t, read, (int fd, void *at, size_t n), (fd, at, n), RESULT)
 FAILING(int, fsync, (int fd), (fd), RESULT)
 FAILING(int, close, (int fd), (fd), RESULT)
 FAILING(int, rename, (const char *from, const char *to), (from, to), RESULT)
@@ -139,7 +146,47 @@ FAILING(char *, realpath, (const char *path, char *to), (path, to), NULL)
 FAILING(size_t, fwrite, (const void *at, size_t size, size_t n, FILE *f), (at, size, n, f), 0)
 FAILING(bool, auth_random, (void *at, size_t n), (at, n), false)
 
+FAILING(pid_t, waitpid, (pid_t pid, int *ret, int how), (pid, ret, how), RESULT)
+FAILING(int, isatty, (int fd), (fd), errno == 0)
+FAILING(char *, strndup, (const char *text, size_t n), (text, n), NULL)
+FAILING(void *, calloc, (size_t n, size_t size), (n, size), NULL)
+FAILING(enum bt_code, map_put, (struct map * m, struct str key, uint32_t value), (m, key, value),
+        BT_NOMEM)
+static const struct str nothing;
+FAILING(struct str, arena_str, (struct arena * a, struct str s), (a, s), nothing)
+FAILING(struct artifact_digest *, artifact_digest_new, (void), (), NULL)
+
+/* "short": a read gets three bytes at most. */
+ssize_t __real_read(int fd, void *at, size_t n);
+ssize_t __wrap_read(int fd, void *at, size_t n);
+ssize_t __wrap_read(int fd, void *at, size_t n)
+{
+    return is_failing("read") ? RESULT : __real_read(fd, at, is_failing("short") && n > 3 ? 3 : n);
+}
+
+char *__real_cjson_print(const cJSON *tree, bool pretty, struct bt_error *err);
+char *__wrap_cjson_print(const cJSON *tree, bool pretty, struct bt_error *err);
+char *__wrap_cjson_print(const cJSON *tree, bool pretty, struct bt_error *err)
+{
+    if (is_failing("cjson_print")) {
+        (void)err_set(err, BT_NOMEM, "out of memory");
+        return NULL;
+    }
+    return __real_cjson_print(tree, pretty, err);
+}
+
 /* ---- what stands for the machine ---- */
+
+int __real_kill(pid_t pid, int sig);
+int __wrap_kill(pid_t pid, int sig);
+int __wrap_kill(pid_t pid, int sig)
+{
+    if (is_on && sig != 0) {
+        asked_say("kill %d with signal %d", pid == 1 ? 1 : 4712, sig);
+        return pid == 1 ? 0 : __real_kill(pid, sig);
+    }
+    return is_failing("kill") ? RESULT : __real_kill(pid, sig);
+}
 
 ssize_t __real_readlink(const char *path, char *to, size_t cap);
 ssize_t __wrap_readlink(const char *path, char *to, size_t cap);

@@ -10,7 +10,7 @@
  *     m 600 plan.json         its mode; "s TO NAME" is a link
  *     $ status P --json       the command line
  *     l 2                     the lock of the state directory is held at the next two looks
- *     w write 1 ENOSPC        the first call of write fails; "none": it says that it has done it
+ *     w write 1 ENOSPC        the first call of write fails (0: each); "none": as if it were done
  *     v NAME=VALUE            a variable of its environment; "v NAME=": it is not set
  *     r plan.json             a file that is shown afterwards; of a folder, what is in it
  *     i yes                   a line of its standard input
