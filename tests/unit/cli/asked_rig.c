@@ -177,17 +177,6 @@ char *__wrap_cjson_print(const cJSON *tree, bool pretty, struct bt_error *err)
 
 /* ---- what stands for the machine ---- */
 
-int __real_kill(pid_t pid, int sig);
-int __wrap_kill(pid_t pid, int sig);
-int __wrap_kill(pid_t pid, int sig)
-{
-    if (is_on && sig != 0) {
-        asked_say("kill %d with signal %d", pid == 1 ? 1 : 4712, sig);
-        return pid == 1 ? 0 : __real_kill(pid, sig);
-    }
-    return is_failing("kill") ? RESULT : __real_kill(pid, sig);
-}
-
 ssize_t __real_readlink(const char *path, char *to, size_t cap);
 ssize_t __wrap_readlink(const char *path, char *to, size_t cap);
 ssize_t __wrap_readlink(const char *path, char *to, size_t cap)
@@ -210,6 +199,20 @@ pid_t __wrap_getpid(void);
 pid_t __wrap_getpid(void)
 {
     return is_on ? 4711 : __real_getpid();
+}
+
+int __real_kill(pid_t pid, int sig);
+int __wrap_kill(pid_t pid, int sig);
+int __wrap_kill(pid_t pid, int sig)
+{
+    if (is_on && pid == 4711) {
+        return __real_kill(__real_getpid(), sig);
+    }
+    if (is_on && sig != 0) {
+        asked_say("kill %d with signal %d", pid == 1 ? 1 : 4712, sig);
+        return pid == 1 ? 0 : __real_kill(pid, sig);
+    }
+    return is_failing("kill") ? RESULT : __real_kill(pid, sig);
 }
 
 /* A name of its own that is the same each time. */

@@ -18,8 +18,6 @@
 enum { WAITS_MAX = 400 };
 
 int __real_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
-pid_t __real_getpid(void);
-int __real_kill(pid_t pid, int sig);
 int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left);
 int __wrap_raise(int signal_number);
 msec __wrap_clock_mono_ms(void);
@@ -67,7 +65,7 @@ static void send_signal(const char *name)
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         if (strcmp(signals[i].name, name) == 0) {
             (void)fflush(told);
-            (void)__real_kill(__real_getpid(), signals[i].number);
+            (void)kill(getpid(), signals[i].number);
         }
     }
 }
@@ -174,7 +172,7 @@ void world_wait(uint64_t timeout_ms)
     } else if (strncmp(happening, "size ", 5) == 0) {
         resize(slave, happening + 5);
         (void)fflush(told);
-        (void)__real_kill(__real_getpid(), SIGWINCH);
+        (void)kill(getpid(), SIGWINCH);
     } else if (strncmp(happening, "put ", 4) == 0) {
         write_file(happening + 4, "we");
     } else if (strncmp(happening, "add ", 4) == 0) {

@@ -1,7 +1,7 @@
 /*
  * What command lines ask of a daemon, and what they print of its answers, in asked.txt; what they
- * do with files, programs and the machine, in asked_places.txt. BATON_WRITE=1 writes what follows a
- * command line anew: read the difference.
+ * do with files, programs and the machine, in places.txt (test_cli_places). BATON_WRITE=1 writes
+ * what follows a command line anew: read the difference.
  *
  *     ## What the command lines that follow are about. They have an empty directory.
  *     f plan.json {...}       a file, before the command line; "\n" ends a line of it
@@ -25,8 +25,9 @@
  *     : text                  what its terminal got; then what "r" shows
  *     = 0                     the exit code
  *
- * The time is 2026-01-02T03:04:05Z, and passes while the command waits. The directory is DIR, in
- * what is given, too. A limit of requests, and a wait, is told when it is another one than before.
+ * The time is 2026-01-02T03:04:05Z, and passes while the command waits. The directory is DIR,
+ * in what is given, too. A limit of requests, and a wait, is told when it is another one than
+ * before.
  */
 #include <cjson/cJSON.h>
 #include <ctype.h>
@@ -54,7 +55,7 @@ enum {
     WORDS_MAX = 64,
     OUT_MAX = 1 << 20,
     SHOWN_MAX = 8,
-    COPIES_MAX = 256,
+    COPIES_MAX = 512,
     NOW_S = 1767323045
 };
 
