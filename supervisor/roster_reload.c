@@ -53,15 +53,13 @@ static void put_agent(struct roster *f, struct roster_agent *a, uint32_t ix)
     for (uint32_t k = 1; k <= c->instances.max; k++) {
         struct roll *roll = &a->rolls[k - 1];
         enum spawn_put put;
-        bool stale;
+        bool stale = false;
 
         if (k > c->instances.min && !exists(f, a->id, k, &stale)) {
             continue;
         }
         put = roster_put(f, ix, k);
-        if (!exists(f, a->id, k, &stale)) {
-            continue; /* it could not be added */
-        }
+        (void)exists(f, a->id, k, &stale); /* false: it could not be added */
         if (roll->intent == ROLL_REMOVE && roll->phase == ROLL_WAITS) {
             *roll = (struct roll){.intent = ROLL_KEEP};
         } else if (roll->intent == ROLL_REMOVE) {

@@ -221,6 +221,28 @@ static void the_last_hope_may_end_well(void **state)
               "crashes of calc#2; the last: exit code 3");
 }
 
+/* The same, in the other order. */
+static void one_that_ended_well_is_no_hope(void **state)
+{
+    const char *id;
+
+    (void)state;
+    world_open(
+        RULE
+        "agents:\n  - {agentId: calc, command: [/bin/agent], instances: 2, restart: transient}\n");
+    world_started("calc#1", a);
+    world_started("calc#2", b);
+    world_registers("calc#1", 11, a);
+    world_exit(a, 11, 0);
+    ends_twice(b);
+    assert_string_equal(world_processes("calc"), "calc#1 stopped; calc#2 failed; ");
+    id = house_submit(world.h, "'plan':{'goal':'g','steps':[{'stepId':'a','agentId':'calc','skill':"
+                               "'do','task':'t','maxRetries':0}]}");
+    house_wait(world.h, 2 * SECOND);
+    house_has(world.h, house_ok(world.h, "plan.get", "'planId':'%s'", id), "steps.0.error",
+              "it gave up after 2 crashes within 600000 ms; the last: exit code 3");
+}
+
 static void a_group_that_gives_up_ends_the_daemon_when_it_may_not(void **state)
 {
     (void)state;
@@ -733,6 +755,7 @@ int main(void)
         TEST(one_of_two_that_gave_up_leaves_the_other),
         TEST(an_agent_is_not_given_up_before_its_last_process),
         TEST(the_last_hope_may_end_well),
+        TEST(one_that_ended_well_is_no_hope),
         TEST(a_group_that_gives_up_ends_the_daemon_when_it_may_not),
         TEST(a_process_is_stopped_after_its_work_and_started_again),
         TEST(what_does_not_run_is_started_by_an_order),
