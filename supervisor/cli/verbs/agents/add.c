@@ -173,8 +173,7 @@ static bool is_free(const struct place *at, const char *id)
 static bool keeps_others(const struct cli *cli, const struct place *at)
 {
     const struct config_request request = {.state_dir = cli_value(cli, "state"),
-                                           .file = at->len > 0 ? at->file : NULL,
-                                           .check_only = true};
+                                           .file = at->len > 0 ? at->file : NULL};
     const struct config_entry *entries;
     struct config *config = NULL;
     struct bt_error err;
@@ -247,8 +246,7 @@ static bool write_in(const char *dir, mode_t mode, struct str content, char *ret
 
 static bool is_valid(const struct cli *cli, const char *file)
 {
-    const struct config_request request = {
-        .state_dir = cli_value(cli, "state"), .file = file, .check_only = true};
+    const struct config_request request = {.state_dir = cli_value(cli, "state"), .file = file};
     struct config *config = NULL;
     struct bt_error err;
     const bool ok = config_load(&request, &config, NULL, &err) == BT_OK;

@@ -10,7 +10,6 @@
 
 #include <cjson/cJSON.h>
 
-#include "protocol/limits.h"
 #include "protocol/wire/base64.h"
 #include "protocol/wire/doc.h"
 #include "protocol/wire/mp_validate.h"
@@ -104,15 +103,15 @@ static bool add_file(struct carried *c, struct doc map)
     return true;
 }
 
-/* The files at any place of a result: the result of a forEach has those of its items. */
-static bool find_files(struct carried *c, struct doc d, uint32_t depth)
+/* The files at any place of a result, which mp_validate took: the result of a forEach has those of
+ * its items. */
+static bool find_files(struct carried *c, struct doc d)
 {
     struct doc_cursor at = doc_cursor(d);
     struct doc_head head;
     bool good = true;
 
-    if (depth > LIMIT_DEPTH || !doc_next(&at, &head) ||
-        (head.kind != DOC_MAP && head.kind != DOC_ARRAY)) {
+    if (!doc_next(&at, &head) || (head.kind != DOC_MAP && head.kind != DOC_ARRAY)) {
         return true;
     }
     good = head.kind != DOC_MAP || add_file(c, d);
@@ -120,7 +119,7 @@ static bool find_files(struct carried *c, struct doc d, uint32_t depth)
         if (head.kind == DOC_MAP) {
             (void)doc_skip(&at);
         }
-        good = find_files(c, doc_skip(&at), depth + 1);
+        good = find_files(c, doc_skip(&at));
     }
     return good;
 }
@@ -140,7 +139,7 @@ static bool add_part(struct carried *c, const cJSON *line)
         return true; /* what is wrong with it is the daemon's to say */
     }
     return mp_validate(c->blob.at, c->blob.len, NULL, NULL) != BT_OK ||
-           find_files(c, doc_from_buf(&c->blob), 0);
+           find_files(c, doc_from_buf(&c->blob));
 }
 
 bool carried_line(struct carried *c, struct str body)

@@ -100,9 +100,7 @@ static enum cli_exit make_copy(struct cli *cli, const char *state, const char *p
 /* The directory of the files beside a copy. */
 static bool files_of(const char *copy, char ret[PATH_MAX])
 {
-    const int n = snprintf(ret, PATH_MAX, "%s." ARTIFACT_DIR, copy);
-
-    return n > 0 && n < PATH_MAX;
+    return snprintf(ret, PATH_MAX, "%s." ARTIFACT_DIR, copy) < PATH_MAX;
 }
 
 /* Files of results, after the journal: what it names is there, unless it was not kept. */
