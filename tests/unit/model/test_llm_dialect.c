@@ -330,6 +330,28 @@ static void halves_of_characters_and_marks_are_mended(void **state)
     }
 }
 
+/* What encodes half a character is mended; what is no escape at all is no JSON. */
+static void an_escape_has_four_digits(void **state)
+{
+    static const char *const rows[] = {
+        "{\"message\":{\"content\":\"\\u00zz\"}}",        "{\"message\":{\"content\":\"\\u00/0\"}}",
+        "{\"message\":{\"content\":\"\\u00:0\"}}",        "{\"message\":{\"content\":\"\\u00@0\"}}",
+        "{\"message\":{\"content\":\"\\u00G0\"}}",        "{\"message\":{\"content\":\"\\u00`0\"}}",
+        "{\"message\":{\"content\":\"\\u00g0\"}}",        "{\"message\":{\"content\":\"\\u00\"}}",
+        "{\"message\":{\"content\":\"\\ud83d\\uzzzz\"}}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dialect_answer a;
+        dialect_answer_init(&a, LLM_OLLAMA, 1000);
+        if (feed(&a, rows[i], true) != BT_PROTOCOL) {
+            fail_msg("%s is read", rows[i]);
+        }
+        dialect_answer_done(&a);
+    }
+}
+
 static void answers_over_the_cap_and_deep_ones_end(void **state)
 {
     enum { N = 100000 };
@@ -390,6 +412,7 @@ int main(void)
         cmocka_unit_test(errors_are_read_in_every_form_of_the_field),
         cmocka_unit_test(bodies_from_hell_are_skipped_or_refused),
         cmocka_unit_test(halves_of_characters_and_marks_are_mended),
+        cmocka_unit_test(an_escape_has_four_digits),
         cmocka_unit_test(answers_over_the_cap_and_deep_ones_end),
         cmocka_unit_test(changed_bodies_never_do_harm),
     };
