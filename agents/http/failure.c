@@ -108,6 +108,7 @@ void http_fail_call(struct http_call *c, const struct bt_error *err)
     case BT_TIMEOUT:
         bt_step_fail(c->step, "TIMEOUT", !lost, "%s %s: %s%s", method, what, err->msg, note);
         return;
+    case BT_NOMEM:
     case BT_UNAVAILABLE:
         bt_step_fail(c->step, "SERVICE_UNAVAILABLE", !lost, "%s %s: %s%s", method, what, err->msg,
                      note);

@@ -175,6 +175,17 @@ static enum bt_code make_headers(struct http_call *c, struct arena *a, struct bt
 
 /* ---- the answer ---- */
 
+/* What another attempt would not do better, unless there was no memory. */
+static void refuse(struct http_call *c, const char *what, const struct bt_error *err)
+{
+    if (err->code == BT_NOMEM) {
+        http_fail_call(c, err);
+    } else {
+        bt_step_fail(c->step, "VALIDATION_ERROR", false, "%s %s: %s%s", c->action->method,
+                     c->action->path, what, err->msg);
+    }
+}
+
 bool http_read_json(struct http_call *c, struct buf *ret)
 {
     const struct json_limits limits = {c->s->max_bytes, ANSWER_DEPTH, ANSWER_NODES};
@@ -183,8 +194,7 @@ bool http_read_json(struct http_call *c, struct buf *ret)
     if (json_to_doc(str_trimmed(buf_str(&c->response.body)), &limits, ret, &err) == BT_OK) {
         return true;
     }
-    bt_step_fail(c->step, "VALIDATION_ERROR", false, "%s %s: the answer is no JSON: %s",
-                 c->action->method, c->action->path, err.msg);
+    refuse(c, "the answer is no JSON: ", &err);
     return false;
 }
 
@@ -211,8 +221,7 @@ static void reply_json(struct http_call *c)
                 "fields, or use output: artifact",
                 c->action->method, c->action->path, LIMIT_RESULT_BYTES);
         } else if (code != BT_OK) {
-            bt_step_fail(c->step, "VALIDATION_ERROR", false, "%s %s: %s", c->action->method,
-                         c->action->path, err.msg);
+            refuse(c, "", &err);
         } else {
             bt_step_reply_json(c->step, buf_cstr(&json), json.len);
         }
@@ -294,8 +303,7 @@ static void run(struct http_call *c, struct arena *texts)
         code = make_headers(c, texts, &err);
     }
     if (code != BT_OK) {
-        bt_step_fail(c->step, "VALIDATION_ERROR", false, "%s %s: %s", c->action->method,
-                     c->action->path, err.msg);
+        refuse(c, "", &err);
     } else if (c->action->pages.kind != HTTP_PAGES_NONE) {
         http_walk(c, url);
         add_details(c);

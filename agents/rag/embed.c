@@ -6,6 +6,7 @@
 #include <cjson/cJSON.h>
 
 #include "agents/rag/rag.h"
+#include "agents/sdk/input.h"
 #include "protocol/wire/doc.h"
 
 enum { ANSWER_MAX = 64 * 1024 * 1024, CALL_MS = 60000, KEY_LINE = SECRET_BYTES_MAX + 64 };
@@ -168,8 +169,10 @@ enum bt_code rag_embed(const struct rag *r, struct bt_step *step, const struct s
     code = code == BT_OK ? call(r, step, &body, &answer, err) : code;
     if (code == BT_OK) {
         tree = cJSON_ParseWithLength((const char *)answer.body.at, answer.body.len);
-        code = tree == NULL ? err_set(err, BT_INVALID, "the answer is no JSON")
-                            : read_answer(tree, n, ret, ret_dimensions, err);
+        code = tree != NULL ? read_answer(tree, n, ret, ret_dimensions, err)
+                            : input_check_lost(err);
+        code = tree == NULL && code == BT_OK ? err_set(err, BT_INVALID, "the answer is no JSON")
+                                             : code;
     }
     if (code != BT_OK) {
         free(*ret);

@@ -133,10 +133,10 @@ static void skip(struct indexing *x, const char *path, const char *reason)
         struct buf name;
         buf_init(&name, (size_t)CONFINE_PATH_MAX * 3 + 3);
         (void)buf_add_repaired(&name, str_from(path));
-        one = cJSON_CreateObject();
+        one = name.bad == BT_OK ? cJSON_CreateObject() : NULL;
         (void)cJSON_AddStringToObject(one, "file", buf_cstr(&name));
         (void)cJSON_AddStringToObject(one, "reason", reason);
-        (void)cJSON_AddItemToArray(x->skipped, one);
+        (void)input_add(x->skipped, NULL, one);
         buf_done(&name);
     }
 }
@@ -412,15 +412,20 @@ static enum bt_code index_all(struct indexing *x, const struct rag_files *files,
     return code;
 }
 
-static void reply(struct indexing *x, uint64_t embedded)
+static enum bt_code reply(struct indexing *x, uint64_t embedded, struct bt_error *err)
 {
-    cJSON *data = cJSON_CreateObject();
+    cJSON *data;
     char text[384];
     int64_t files = 0;
     int64_t chunks = 0;
+    enum bt_code code = store_number(&x->store, "SELECT count(*) FROM files", &files, err);
 
-    (void)!store_number(&x->store, "SELECT count(*) FROM files", &files, NULL);
-    (void)!store_number(&x->store, "SELECT count(*) FROM chunks", &chunks, NULL);
+    code =
+        code == BT_OK ? store_number(&x->store, "SELECT count(*) FROM chunks", &chunks, err) : code;
+    if (code != BT_OK) {
+        return code;
+    }
+    data = cJSON_CreateObject();
     (void)cJSON_AddNumberToObject(data, "files", (double)files);
     (void)cJSON_AddNumberToObject(data, "chunks", (double)chunks);
     (void)cJSON_AddNumberToObject(data, "indexed", x->added);
@@ -428,7 +433,7 @@ static void reply(struct indexing *x, uint64_t embedded)
     (void)cJSON_AddNumberToObject(data, "removed", x->removed);
     (void)cJSON_AddNumberToObject(data, "skippedCount", x->left_out);
     (void)cJSON_AddNumberToObject(data, "otherCount", (double)x->others);
-    (void)cJSON_AddItemToObject(data, "skipped", x->skipped);
+    (void)input_add(data, "skipped", x->skipped);
     x->skipped = NULL;
     if (x->rag->embeddings.url != NULL) {
         (void)cJSON_AddNumberToObject(data, "embedded", (double)embedded);
@@ -444,6 +449,7 @@ static void reply(struct indexing *x, uint64_t embedded)
                        (unsigned long long)x->others, x->rag->include[0]);
     }
     input_reply(x->step, data, text);
+    return BT_OK;
 }
 
 void rag_index(struct bt_step *step, void *self)
@@ -460,9 +466,8 @@ void rag_index(struct bt_step *step, void *self)
     if (code == BT_OK && x.rag->embeddings.url != NULL) {
         code = embed_all(&x, &embedded, &err);
     }
-    if (code == BT_OK) {
-        reply(&x, embedded);
-    } else {
+    code = code == BT_OK ? reply(&x, embedded, &err) : code;
+    if (code != BT_OK) {
         bt_step_fail_error(step, &err);
     }
     finish(&x);

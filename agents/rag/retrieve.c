@@ -219,6 +219,8 @@ static enum bt_code put_hit(struct store *s, sqlite3_stmt *st, const struct hit 
         buf_init(&body_text, RAG_CHUNK_MAX * 4);
         (void)buf_add_repaired(&name, store_text(st, 0));
         (void)buf_add_repaired(&body_text, str_trimmed(body));
+        code = buf_check(&name, err);
+        code = code == BT_OK ? buf_check(&body_text, err) : code;
         one = cJSON_CreateObject();
         (void)cJSON_AddStringToObject(one, "file", buf_cstr(&name));
         (void)cJSON_AddNumberToObject(one, "firstLine", sqlite3_column_int(st, 1));
@@ -229,7 +231,7 @@ static enum bt_code put_hit(struct store *s, sqlite3_stmt *st, const struct hit 
             (void)cJSON_AddNumberToObject(one, "meaning", round(h->meaning * 1e6) / 1e6);
         }
         (void)cJSON_AddStringToObject(one, "text", buf_cstr(&body_text));
-        (void)cJSON_AddItemToArray(results, one);
+        (void)input_add(results, NULL, one);
         buf_printf(text, "[%zu] %s:%d-%d\n", number, buf_cstr(&name), sqlite3_column_int(st, 1),
                    sqlite3_column_int(st, 2));
         buf_add_str(text, buf_str(&body_text));

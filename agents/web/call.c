@@ -56,6 +56,9 @@ static enum bt_code verdict(const struct exchange *x, CURLcode result, struct bt
     case WEB_TOO_MUCH:
         return err_set(err, BT_LIMIT, "the answer has more than %zu bytes", r->max_bytes);
     case WEB_LONG_HEADERS:
+        if (x->response->headers.bad == BT_NOMEM) {
+            return buf_check(&x->response->headers, err);
+        }
         return err_set(err, BT_LIMIT, "the headers of the answer have more than %d bytes",
                        WEB_HEADERS_BYTES_MAX);
     case WEB_IDLE:

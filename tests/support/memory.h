@@ -7,7 +7,8 @@
  *
  * Either memory_left is set, and -1 again; or memory_begin and memory_end stand around what is
  * tested. What libraries allocate for themselves is theirs; cJSON's allocations are those of the
- * program when it has hooks that call malloc and free there. One thread.
+ * program when it has hooks that call malloc and free there. memory_left is the thread's own: what
+ * other threads allocate does not fail.
  */
 #ifndef SUPPORT_MEMORY_H
 #define SUPPORT_MEMORY_H
@@ -37,13 +38,13 @@ struct memory_block {
 };
 
 /* So many allocations succeed, then one fails, and this is -1: all do. */
-static long memory_left = -1;
+static _Thread_local long memory_left = -1;
 /* All others fail, too, and memory_left stays 0. */
 static bool memory_for_good;
 /* While it is not 0, none fails: a fake is at work. NULL = none is. */
 static const int *memory_pause;
-static bool memory_failed; /* one has, since a test set this to false */
-static long memory_pieces; /* allocated, and not given back */
+static _Thread_local bool memory_failed; /* one has, since a test set this to false */
+static _Thread_local long memory_pieces; /* allocated, and not given back */
 
 /* The allocation that fails, counted from memory_begin; 0 = none. */
 static long memory_fails;
