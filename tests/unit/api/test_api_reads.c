@@ -450,6 +450,26 @@ static void a_fork_of_a_large_plan_takes_a_cycle_to_read_and_one_for_each_stage(
     assert_int_equal(cycles_of_a_fork(LARGE + 1), cycles_of_a_fork(LARGE) + 3);
 }
 
+static void a_look_ahead_has_the_time_of_undoing(void **state)
+{
+    struct house *h = house_open();
+
+    (void)state;
+    house_join(h, "calc", 1);
+    house_says(h,
+               house_ok(h, "plan.lint",
+                        "'plan':{'goal':'g','steps':[{'stepId':'a','agentId':'calc','skill':'do',"
+                        "'task':'t','timeoutMs':1000,'maxRetries':0,'effects':'idempotent',"
+                        "'compensate':{'skill':'do','task':'undo'}}]}"),
+               "ok=true; worstCaseUndoMs=*; worstCaseMs=*");
+    house_says(h,
+               house_ok(h, "plan.lint",
+                        "'plan':{'goal':'g','steps':[{'stepId':'a','agentId':'calc','skill':'do',"
+                        "'task':'t','timeoutMs':1000,'maxRetries':0}]}"),
+               "ok=true; worstCaseUndoMs=-; worstCaseMs=*");
+    house_close(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -468,6 +488,7 @@ int main(void)
         cmocka_unit_test(sessions_show_messages_and_plans),
         cmocka_unit_test(a_check_of_the_journal_finds_nothing_wrong),
         cmocka_unit_test(exports_imports_and_copies_refuse_what_they_cannot_do),
+        cmocka_unit_test(a_look_ahead_has_the_time_of_undoing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
