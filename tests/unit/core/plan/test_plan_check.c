@@ -274,13 +274,15 @@ static void a_message_is_cut_at_a_whole_character_with_a_mark(void **state)
 static void a_name_is_that_of_the_step_in_use_and_with_a_revision_that_of_the_old_one(void **state)
 {
     (void)state;
-    struct built *b = build("a; b<a@1; a<b; c<a; d<a@2; e<b@1; f<a@; g<a@1x");
+    struct built *b = build("a; b<a@1; a<b; c<a; d<a@2; e<b@1; f<a@; g<a@1x; h<a@00001; "
+                            "i<a@000001; j<none");
     b->plan.steps[0].revision = 1;
     b->plan.steps[0].superseded = true;
     check(b, NULL);
     assert_int_equal(b->plan.deps[b->plan.steps[1].deps_at], 0);
     assert_int_equal(b->plan.deps[b->plan.steps[3].deps_at], 2);
-    assert_int_equal(b->problems.errors, 4); /* and no cycle by way of the name */
+    assert_int_equal(b->plan.deps[b->plan.steps[8].deps_at], 0); /* five digits at most */
+    assert_int_equal(b->problems.errors, 6); /* and no cycle by way of the name */
     says(nth(b, 0), PROBLEM_MISSING_DEPENDENCY, "d",
          "depends on \"a@2\", which is no step of this plan");
     says(nth(b, 1), PROBLEM_MISSING_DEPENDENCY, "e",
