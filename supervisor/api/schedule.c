@@ -258,7 +258,7 @@ void on_schedule_resume(struct engine *engine, struct request *rq)
 
 void on_schedule_trigger(struct engine *engine, struct request *rq)
 {
-    struct msg_schedule_trigger_ok ok = {.existing = false};
+    struct msg_schedule_trigger_ok ok = {.has = 0};
     struct msg_schedule_trigger m;
     char id[UUID_TEXT_LEN + 1];
     struct submission d;
