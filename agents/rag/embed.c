@@ -169,8 +169,8 @@ enum bt_code rag_embed(const struct rag *r, struct bt_step *step, const struct s
     code = code == BT_OK ? call(r, step, &body, &answer, err) : code;
     if (code == BT_OK) {
         tree = cJSON_ParseWithLength((const char *)answer.body.at, answer.body.len);
-        code = tree != NULL ? read_answer(tree, n, ret, ret_dimensions, err)
-                            : input_check_lost(err);
+        code =
+            tree != NULL ? read_answer(tree, n, ret, ret_dimensions, err) : input_check_lost(err);
         code = tree == NULL && code == BT_OK ? err_set(err, BT_INVALID, "the answer is no JSON")
                                              : code;
     }
