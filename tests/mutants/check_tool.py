@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import mutate
+import together
 
 TESTS = r"unit\.test_registry_card$"
 CHANGES = [
@@ -21,14 +22,14 @@ CHANGES = [
 def rooms_are_whole(build):
     """The number of sources without a room, and of names of tests that no test has."""
     bad = 0
-    placed = {f for patterns, _, _ in mutate.ROOMS.values() for f in mutate.sources(patterns)}
+    placed = {f for patterns, _ in mutate.ROOMS.values() for f in mutate.sources(patterns)}
     for source in sorted(set(build.compile) - placed):
         if re.match(r"(protocol|registry|supervisor|agents)/", source) and not source.startswith("agents/node/"):
             print(f"{source} has no room in mutate.py: no mutant of it is ever drawn")
             bad += 1
     names = " ".join(build.tests)
-    for room, (_, own, wide) in mutate.ROOMS.items():
-        for group, words in re.findall(r"(e2e|unit)\\\.(?:test_)?\(([\w|]+)\)", " ".join([*own, wide])):
+    for room, (_, own) in mutate.ROOMS.items():
+        for group, words in re.findall(r"(e2e|unit)\\\.(?:test_)?\(([\w|]+)\)", " ".join(own)):
             for word in words.split("|"):
                 if not re.search(rf"\b{group}\.(test_)?\w*{word}", names):
                     print(f"{room}: no test is called {group}.{word}")
@@ -37,6 +38,19 @@ def rooms_are_whole(build):
             print(f"{room}: it has no tests of its own")
             bad += 1
     return bad
+
+
+def merges():
+    """The number of what is wrong with several changes of one file: each is made at its place, and one that touches another is not."""
+    first = mutate.change("registry/card.c", "id.len == 0", "id.len != 0")
+    inside = mutate.change("registry/card.c", "== 0", "== 1")
+    inside.update(start=first["start"] + 7, end=first["end"])
+    last = mutate.change("registry/card.c", "return true;", "return false;")
+    taken, left = together.apart([last, inside, first])
+    with open(f"{mutate.ROOT}/registry/card.c", encoding="utf-8") as f:
+        text = f.read()
+    want = text.replace("id.len == 0", "id.len != 0", 1).replace("return true;", "return false;", 1)
+    return (taken != sorted([first, last], key=lambda m: m["start"])) + (left != [inside]) + (together.merged(text, taken) != want)
 
 
 def main():
@@ -49,7 +63,7 @@ def main():
     tests = build.chosen([TESTS])
     assert len(tests) == 1, tests
     judge = mutate.Judge([("tests", build, tests)], mutate.isolation())
-    bad = rooms_are_whole(build)
+    bad = rooms_are_whole(build) + merges()
     for want, *what in CHANGES:
         m = judge.judge(mutate.change(*what))
         print(f"{m['what']}: {m['verdict']}")

@@ -35,92 +35,73 @@ from sites import caps, draw, line_of
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 # A room: its sources (patterns), and its own tests: folders below tests/, or names of tests (a regex).
-# The last column: what else is asked about the survivors (--wide), beside the unit tests of others.
-# Doors, agents and what only real processes reach have e2e tests of their own.
-PLANS = (r"e2e\.(semantics|modify|replan|waits|cancel|budget|context|given_up|jobs|people|breaker|faults|cli_plans"
-         r"|reviews_ids|reviews_values|undo|children|calls|signals|signoff|pauses|outcomes|endings)$")
-CLIENTS = (r"e2e\.(bus|cli|cli_plans|rows|chat|sessions|sessions_late|orchestrator|goals|planning|cli_planning|phases|lint"
-           r"|recipes|faults|bad_input|vocabulary|breaker)$")
-FILES = r"e2e\.(artifacts|links|bundles|storage|exec_program|python_sdk|a2a_agent|remote|full_disk)$"
-# These rooms are tested together, over tests/support/house.
+# Doors, agents and what only real processes reach have e2e tests of their own. Those of DAEMON are tested together, over
+# tests/support/house.
 DAEMON = ["unit/api", "unit/conversation", "unit/dispatch", "unit/engine", "unit/query", "unit/transcripts", "edge/house"]
 ROOMS = {
-    "core": ("supervisor/core/*/*.c", ["unit/core"], r"sim\.|explore\.|" + PLANS),
+    "core": ("supervisor/core/*/*.c", ["unit/core"]),
     # unit/journal once, not again on a server: that is another implementation of the port.
-    "journal": ("supervisor/journal/*.c", [r"unit\.journal_", "unit/events", r"edge\.journal_(open|full|limits|damage)$", r"unit\.test_suspects$"],
-                r"edge\.journal_.*|e2e\.(golden|sessions|sessions_kill|faults|rows|damage|full_disk|storage)$"),
-    "events": ("supervisor/events/*.c", ["unit/events", r"lint\.events$"],
-               PLANS + r"|e2e\.(vocabulary|event_order|gateway_events)$"),
-    "engine": ("supervisor/engine/*.c", DAEMON, PLANS + "|" + CLIENTS + r"|e2e\.suspects$"),
-    "query": ("supervisor/query/*.c", DAEMON, PLANS + "|" + CLIENTS + r"|e2e\.(story|state_view|unseen|verbs)$"),
-    "dispatch": ("supervisor/dispatch/*.c", DAEMON, PLANS + "|" + CLIENTS + r"|e2e\.(artifacts|injection|caps)$"),
-    "conversation": ("supervisor/conversation/*.c", DAEMON, CLIENTS),
-    "api": ("supervisor/api/**/*.c", DAEMON,
-            PLANS + "|" + CLIENTS + r"|e2e\.(roles|quotas|auth|artifacts|storage|transfer|schedules|links|late|habits)$"),
-    "plan": ("supervisor/plan/**/*.c", ["unit/plan", r"lint\.plan_schema$"], r"e2e\.(lint|planning|strict|plans_doc|recipes|flow|plan_schema|mistakes)$"),
-    "keyword": ("supervisor/keyword/*.c", ["unit/keyword"], r"e2e\.(planning|goals|recipes)$"),
-    "config": ("supervisor/config/*.c", ["unit/config"], r"e2e\.(cli|bad_input|supervision|apart|init|mistakes|agents_add)$"),
-    "retention": ("supervisor/retention/*.c", ["unit/retention"], r"e2e\.(storage|artifacts|transfer)$"),
-    "spawn": ("supervisor/spawn/*.c", ["unit/spawn", "edge/spawn"], r"e2e\.(faults|given_up|cli|cancel|apart|cgroup_v2|processes|child_room|neighbours|supervision)$"),
-    "link": ("protocol/link/*.c", ["edge/link"], r"edge\.test_client|e2e\.(bus|faults|no_key|peers|load|floods|caps)$"),
-    "wire": ("protocol/wire/*.c", ["unit/wire"], r"e2e\.(cli|bus|bad_input|semantics|shards|artifacts|conformance)$|lint\.messages"),
-    "base": ("protocol/base/*.c", ["unit/base"], r"e2e\.(cli|bus)$"),
-    "auth": ("protocol/auth/*.c", ["unit/auth"], r"e2e\.(auth|keys|certs|remote|roles)$"),
-    "jsonschema": ("protocol/jsonschema/*.c", ["unit/jsonschema"], r"e2e\.(semantics|lint|mistakes|strict|plan_schema|other_answer)$"),
-    "compat": ("protocol/compat/*.c", ["unit/compat"], r"e2e\.(vocabulary|gateway_events|chat)$"),
-    "registry": ("registry/*.c", ["unit/registry"], r"sim\.|explore\.|e2e\.(breaker|faults|bus|given_up|cancel|caps|agent_caps|neighbours)$"),
-    "sdk": ("agents/sdk/*.c", ["unit/sdk"], r"e2e\.(cancel|faults|semantics|peers|waits|bus|given_up|load|context|people|calls|caps|agent_caps|late|conformance)$"),
-    "cells": ("agents/cells/*.c", [r"unit\.test_(cells|csv)$"], r"e2e\.(cells|csv_files)$"),
-    "files": ("agents/files/*.c", [r"unit\.test_files_.*"], r"e2e\.(quickstart|tour|recipes|goals|context|bad_input|artifacts|injection)$"),
-    "sql": ("agents/sql/*.c", [r"unit\.test_sql_.*"], r"e2e\.(quickstart|tour|recipes|goals|context|bad_input|csv_files|injection)$"),
-    "calc": ("agents/calc/*.c", [r"unit\.test_calc_.*"], r"e2e\.(tour|calc_exact|calc_times)$"),
-    "exec": ("agents/exec/*.c", [r"unit\.test_exec_.*"], r"e2e\.exec.*"),
-    "zone": ("protocol/zone/*.c", ["unit/zone", "unit/schedule"], r"edge\.schedule_zones$|e2e\.(schedules|waits|calc_times)$"),
-    "artifact": ("protocol/artifact/*.c", ["unit/artifact", r"unit\.test_(sdk_artifact|api_artifacts)$"], FILES),
-    "artifacts": ("supervisor/artifacts/*.c", ["unit/artifact", r"unit\.test_api_artifacts$"], FILES),
-    "client": ("protocol/client/*.c", [r"unit\.test_(state|state_file|fleet_map|seeds|credential|exchange)$", r"edge\.test_client(_answers|_memory|_moves|_plans|_remote|_sealed|_watch)?$", r"edge\.test_listener$"],
-               r"e2e\.(bus|cli|cli_plans|certs|remote|transfer|no_key|late|auth|shards|fleet|fleet_grows|artifacts|habits)$"),
-    "schedule": ("supervisor/schedule/**/*.c", ["unit/schedule", r"unit\.(test_api|journal)_schedules$"],
-                 r"edge\.schedule_.*|e2e\.(schedules|schedules_declared|gallery_people|fleet_grows)$"),
-    "transfer": ("supervisor/transfer/*.c", ["unit/transfer", r"unit\.test_api_storage$", r"e2e\.transfer$"], r"e2e\.(sessions|storage|remote|artifacts|schedules)$"),
-    "audit": ("supervisor/audit/*.c", ["unit/audit", r"unit\.test_api_audit$"], r"e2e\.(auth|roles|gateway_roles|people|quotas)$"),
-    "access": ("supervisor/auth/*.c", ["unit/auth", r"unit\.test_api_(auth|later|quotas|roles|processes)$", r"unit\.test_keeper$"],
-               r"e2e\.(auth|keys|roles|quotas|certs)$"),
-    "certs": ("supervisor/certs/*.c", ["unit/certs", r"e2e\.certs$"], r"e2e\.(remote|fleet)$"),
-    "daemon": ("supervisor/*.c", ["unit/daemon", r"e2e\.(batond|processes|who_left|late)$"],
-               r"edge\.test_(client|spawn_daemon)$|e2e\.(cli|ends|faults|given_up|apart|supervision|keys|fleet|fleet_rides|auth|storage)$"),
-    "node": ("supervisor/node/*.c", [r"unit\.test_(balance|node|node_map)$", r"e2e\.(fleet|fleet_grows|shards)$"], r"e2e\.(fleet_.*|shard.*)$"),
-    "postgres": ("supervisor/journal/postgres/*.c", ["unit/postgres", r"postgres\.", r"edge\.postgres_.*"], r"e2e\.(fleet|fleet_.*|shards)$"),
-    "journal_log": ("supervisor/journal/log/*.c", ["unit/journal", "edge/journal"], r"e2e\.(golden|damage|full_disk)$"),
-    "bridge": ("supervisor/bridge/*.c", ["unit/bridge", r"e2e\.(bridge_nats|shards_nats)$"], r"e2e\.fleet_rewound_readers$"),
-    "gateway": ("supervisor/gateway/*.c", ["unit/gateway", r"e2e\.gateway(_(agents|events|framing|hostile|openapi|page|roles|words))?$"],
-                r"e2e\.(gateway_.*|webhooks|incoming|dashboard|shards_gateway)$"),
-    "gateway_a2a": ("supervisor/gateway/a2a/*.c", [r"unit\.test_gateway_(a2a|tasks)$", r"e2e\.gateway_a2a$"], r"e2e\.(a2a_agent|gateway.*)$"),
-    "gateway_mcp": ("supervisor/gateway/mcp/*.c", [r"unit\.test_gateway_(mcp|stdio)$", r"e2e\.gateway_mcp$"], r"e2e\.(mcp_agent|gateway.*)$"),
-    "gateway_incoming": ("supervisor/gateway/incoming/*.c", [r"unit\.test_gateway_(hooks|incoming)$", r"e2e\.incoming$"], r"e2e\.gateway.*"),
-    "gateway_polled": ("supervisor/gateway/polled/*.c", [r"unit\.test_gateway_(polled|instances)$", r"e2e\.gateway_agents$"], r"e2e\.gateway.*"),
-    "gateway_telemetry": ("supervisor/gateway/telemetry/*.c", [r"unit\.test_gateway_(parent|traces|spans|counts)$", r"e2e\.gateway_telemetry$"],
-                          r"e2e\.gateway.*"),
-    "gateway_webhook": ("supervisor/gateway/webhook/*.c", [r"unit\.test_gateway_(webhook|queues|pushes)$", r"e2e\.webhooks$"], r"e2e\.gateway.*"),
+    "journal": ("supervisor/journal/*.c", [r"unit\.journal_", "unit/events", r"edge\.journal_(open|full|limits|damage)$", r"unit\.test_suspects$"]),
+    "events": ("supervisor/events/*.c", ["unit/events", r"lint\.events$"]),
+    "engine": ("supervisor/engine/*.c", DAEMON),
+    "query": ("supervisor/query/*.c", DAEMON),
+    "dispatch": ("supervisor/dispatch/*.c", DAEMON),
+    "conversation": ("supervisor/conversation/*.c", DAEMON),
+    "api": ("supervisor/api/**/*.c", DAEMON),
+    "plan": ("supervisor/plan/**/*.c", ["unit/plan", r"lint\.plan_schema$"]),
+    "keyword": ("supervisor/keyword/*.c", ["unit/keyword"]),
+    "config": ("supervisor/config/*.c", ["unit/config"]),
+    "retention": ("supervisor/retention/*.c", ["unit/retention"]),
+    "spawn": ("supervisor/spawn/*.c", ["unit/spawn", "edge/spawn"]),
+    "link": ("protocol/link/*.c", ["edge/link"]),
+    "wire": ("protocol/wire/*.c", ["unit/wire"]),
+    "base": ("protocol/base/*.c", ["unit/base"]),
+    "auth": ("protocol/auth/*.c", ["unit/auth"]),
+    "jsonschema": ("protocol/jsonschema/*.c", ["unit/jsonschema"]),
+    "compat": ("protocol/compat/*.c", ["unit/compat"]),
+    "registry": ("registry/*.c", ["unit/registry"]),
+    "sdk": ("agents/sdk/*.c", ["unit/sdk"]),
+    "cells": ("agents/cells/*.c", [r"unit\.test_(cells|csv)$"]),
+    "files": ("agents/files/*.c", [r"unit\.test_files_.*"]),
+    "sql": ("agents/sql/*.c", [r"unit\.test_sql_.*"]),
+    "calc": ("agents/calc/*.c", [r"unit\.test_calc_.*"]),
+    "exec": ("agents/exec/*.c", [r"unit\.test_exec_.*"]),
+    "zone": ("protocol/zone/*.c", ["unit/zone", "unit/schedule"]),
+    "artifact": ("protocol/artifact/*.c", ["unit/artifact", r"unit\.test_(sdk_artifact|api_artifacts)$"]),
+    "artifacts": ("supervisor/artifacts/*.c", ["unit/artifact", r"unit\.test_api_artifacts$"]),
+    "client": ("protocol/client/*.c", [r"unit\.test_(state|state_file|fleet_map|seeds|credential|exchange)$",
+                                         r"edge\.test_client(_answers|_memory|_moves|_plans|_remote|_sealed|_watch)?$", r"edge\.test_listener$"]),
+    "schedule": ("supervisor/schedule/**/*.c", ["unit/schedule", r"unit\.(test_api|journal)_schedules$"]),
+    "transfer": ("supervisor/transfer/*.c", ["unit/transfer", r"unit\.test_api_storage$", r"e2e\.transfer$"]),
+    "audit": ("supervisor/audit/*.c", ["unit/audit", r"unit\.test_api_audit$"]),
+    "access": ("supervisor/auth/*.c", ["unit/auth", r"unit\.test_api_(auth|later|quotas|roles|processes)$", r"unit\.test_keeper$"]),
+    "certs": ("supervisor/certs/*.c", ["unit/certs", r"e2e\.certs$"]),
+    "daemon": ("supervisor/*.c", ["unit/daemon", r"e2e\.(batond|processes|who_left|late)$"]),
+    "node": ("supervisor/node/*.c", [r"unit\.test_(balance|node|node_map)$", r"e2e\.(fleet|fleet_grows|shards)$"]),
+    "postgres": ("supervisor/journal/postgres/*.c", ["unit/postgres", r"postgres\.", r"edge\.postgres_.*"]),
+    "journal_log": ("supervisor/journal/log/*.c", ["unit/journal", "edge/journal"]),
+    "bridge": ("supervisor/bridge/*.c", ["unit/bridge", r"e2e\.(bridge_nats|shards_nats)$"]),
+    "gateway": ("supervisor/gateway/*.c", ["unit/gateway", r"e2e\.gateway(_(agents|events|framing|hostile|openapi|page|roles|words))?$"]),
+    "gateway_a2a": ("supervisor/gateway/a2a/*.c", [r"unit\.test_gateway_(a2a|tasks)$", r"e2e\.gateway_a2a$"]),
+    "gateway_mcp": ("supervisor/gateway/mcp/*.c", [r"unit\.test_gateway_(mcp|stdio)$", r"e2e\.gateway_mcp$"]),
+    "gateway_incoming": ("supervisor/gateway/incoming/*.c", [r"unit\.test_gateway_(hooks|incoming)$", r"e2e\.incoming$"]),
+    "gateway_polled": ("supervisor/gateway/polled/*.c", [r"unit\.test_gateway_(polled|instances)$", r"e2e\.gateway_agents$"]),
+    "gateway_telemetry": ("supervisor/gateway/telemetry/*.c", [r"unit\.test_gateway_(parent|traces|spans|counts)$", r"e2e\.gateway_telemetry$"]),
+    "gateway_webhook": ("supervisor/gateway/webhook/*.c", [r"unit\.test_gateway_(webhook|queues|pushes)$", r"e2e\.webhooks$"]),
     "cli": ("supervisor/cli/*.c supervisor/cli/chat/*.c supervisor/cli/verbs/**/*.c",
-            ["unit/cli", r"e2e\.(auth|cli|cli_plans|cli_planning|chat|verbs|ends|completion|bad_input|mistakes|vocabulary)$"],
-            r"e2e\.(storage|remote|transfer|certs|roles|quotas|keys|agents_add|init|pictures|schedules|links|habits|unseen|signals|waits)$"),
+            ["unit/cli", r"e2e\.(auth|cli|cli_plans|cli_planning|chat|verbs|ends|completion|bad_input|mistakes|vocabulary)$"]),
     "view": ("supervisor/cli/common/*.c supervisor/cli/picture/*.c supervisor/cli/usage/*.c supervisor/cli/view/*.c",
-             ["unit/cli", r"e2e\.(pictures|cli_plans|recipes|lint|state_view|story|completion|verbs)$"],
-             r"e2e\.(cli|ends|unseen|mistakes|who_left)$"),
-    "llm": ("agents/llm/*.c", [r"unit\.test_llm_(asked|prompt|plan_check|plan_trim|skills)$", r"edge\.test_llm_agent$"],
-            r"e2e\.(llm|planning|cli_planning|chat|aimock|loop_peers|flow_models)$"),
-    "model": ("agents/llm/model/*.c", ["unit/model", "edge/model"], r"e2e\.(llm|aimock|loop_peers)$"),
-    "web": ("agents/web/*.c", [r"unit\.test_(web_.*|settings_oom)$", "unit/model", "edge/model", r"e2e\.http_agent$"],
-            r"e2e\.(llm|mcp_agent|a2a_agent|rag)$"),
-    "http": ("agents/http/*.c", [r"unit\.test_(http_.*|settings_oom)$", r"e2e\.http_agent$"], r"e2e\.(agents_add|conformance|gateway_agents)$"),
-    "mcp": ("agents/mcp/*.c", [r"unit\.test_(mcp_.*|settings_oom)$", r"e2e\.mcp_agent$"], r"e2e\.(agents_add|conformance|gateway_mcp)$"),
-    "a2a": ("agents/a2a/*.c", [r"unit\.test_(a2a_.*|settings_oom)$", r"e2e\.a2a_agent$"], r"e2e\.(agents_add|conformance|gateway_a2a)$"),
-    "rag": ("agents/rag/*.c", [r"unit\.test_rag_.*", r"e2e\.rag$"], r"e2e\.(conformance|seed_s001)$"),
-    "graph": ("agents/graph/*.c", [r"unit\.test_graph(_oom)?$"], r"e2e\.(conformance|seed_s001|seed_s004|gallery)$"),
-    "report": ("agents/report/*.c", [r"unit\.test_(report.*|settings_oom)$", r"e2e\.report$"], r"e2e\.(conformance|pictures|quickstart)$"),
-    "sdk_parts": ("agents/sdk/*/*.c", ["unit/sdk", r"unit\.test_exec_.*"],
-                  r"e2e\.(cancel|faults|semantics|calls|child_room|shard_agents|rag|report|recipes)$"),
+             ["unit/cli", r"e2e\.(pictures|cli_plans|recipes|lint|state_view|story|completion|verbs)$"]),
+    "llm": ("agents/llm/*.c", [r"unit\.test_llm_(asked|prompt|plan_check|plan_trim|skills)$", r"edge\.test_llm_agent$"]),
+    "model": ("agents/llm/model/*.c", ["unit/model", "edge/model"]),
+    "web": ("agents/web/*.c", [r"unit\.test_(web_.*|settings_oom)$", "unit/model", "edge/model", r"e2e\.http_agent$"]),
+    "http": ("agents/http/*.c", [r"unit\.test_(http_.*|settings_oom)$", r"e2e\.http_agent$"]),
+    "mcp": ("agents/mcp/*.c", [r"unit\.test_(mcp_.*|settings_oom)$", r"e2e\.mcp_agent$"]),
+    "a2a": ("agents/a2a/*.c", [r"unit\.test_(a2a_.*|settings_oom)$", r"e2e\.a2a_agent$"]),
+    "rag": ("agents/rag/*.c", [r"unit\.test_rag_.*", r"e2e\.rag$"]),
+    "graph": ("agents/graph/*.c", [r"unit\.test_graph(_oom)?$"]),
+    "report": ("agents/report/*.c", [r"unit\.test_(report.*|settings_oom)$", r"e2e\.report$"]),
+    "sdk_parts": ("agents/sdk/*/*.c", ["unit/sdk", r"unit\.test_exec_.*"]),
 }
 
 CONFIGURE = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O0 -g0", "-DBATON_TESTS=ON",
@@ -271,6 +252,12 @@ def isolation():
     sys.exit("a mutant needs processes and mounts of its own: unshare -pm does not work here (as root, or with user namespaces, it does)")
 
 
+def changed(text, m):
+    """The text with the change; lines keep their numbers."""
+    gone = text[m["start"]:m["end"]].count("\n") - m["new"].count("\n")
+    return text[:m["start"]] + m["new"] + "\n" * max(gone, 0) + text[m["end"]:]
+
+
 class Mutant:
     def __init__(self, m, build, jail):
         self.m, self.build, self.jail = m, build, jail
@@ -286,11 +273,9 @@ class Mutant:
             return f.read()
 
     def write(self, mutated):
-        """The file with or without the change, under one name; lines keep their numbers."""
-        text, m = self.text(), self.m
-        if mutated:
-            gone = text[m["start"]:m["end"]].count("\n") - m["new"].count("\n")
-            text = text[:m["start"]] + m["new"] + "\n" * max(gone, 0) + text[m["end"]:]
+        """The file with or without the change, under one name."""
+        m = self.m
+        text = changed(self.text(), m) if mutated else self.text()
         path = os.path.join(self.dir, os.path.basename(m["file"]))
         with open(path, "w", encoding="utf-8") as f:
             f.write(text)
@@ -510,24 +495,19 @@ def sources(patterns):
 
 
 def room_of(file):
-    for room, (pattern, _, _) in ROOMS.items():
+    for room, (pattern, _) in ROOMS.items():
         if file in sources(pattern):
             return room
     return os.path.dirname(file)
 
 
 def stages_of(args, room, builds):
-    """(label, build, tests): the room's own, the same with sanitizers, and what others have."""
-    _, own, wide = ROOMS.get(room, ("", [], ""))
+    """(label, build, tests): the room's own, and the same with sanitizers."""
+    _, own = ROOMS.get(room, ("", []))
     out = []
-    if not args.only_wide:
-        out.append(("tests", builds[0], builds[0].chosen([args.tests] if args.tests else own)))
-        if args.asan:
-            out.append(("asan", builds[1], builds[1].chosen([args.tests] if args.tests else own)))
-    if args.wide:
-        mine = {t["name"] for t in builds[0].chosen(own)}
-        others = [t for t in builds[0].chosen([r"unit\.", wide]) if t["name"] not in mine]
-        out.append(("wide", builds[0], others))
+    for label, build in zip(("tests", "asan"), builds):
+        chosen = build.chosen([args.tests] if args.tests else own)
+        out.append((label, build, [t for t in chosen if t["program"] or not args.programs]))
     return out
 
 
@@ -544,8 +524,7 @@ def main():
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--build", default=os.path.join(ROOT, "build", "random-mutants"))
     p.add_argument("--asan", help="a build with sanitizers, which is asked about survivors")
-    p.add_argument("--wide", action="store_true", help="asks the tests of others about survivors, too")
-    p.add_argument("--only-wide", action="store_true")
+    p.add_argument("--programs", action="store_true", help="of the own tests only those that are one program: no script, no e2e")
     p.add_argument("--out", default="")
     p.add_argument("--list", action="store_true")
     p.add_argument("--rooms", action="store_true")

@@ -3,7 +3,7 @@
 # usage: sh tests/mutants/random.sh [--room journal|all] [--part N/M] [--count 20] [--seed N] [--asan] [--wide] [--least PERCENT] [--list]
 #   --part    of all rooms every M-th one, from the N-th on (0/3, 1/3 and 2/3 are all)
 #   --asan    what a room's own tests leave is asked of the same tests with sanitizers (preset dev)
-#   --wide    what is still left is asked of the tests of other rooms and of e2e (minutes for each)
+#   --wide    what is left of all rooms is asked of all tests, at once (together.py: half an hour, however many)
 #   --least   fails when a room's own tests notice fewer percent
 # Prints the seed, each mutant, the rates and the survivors. Every night: .ci/nightly. Not part of run.sh.
 set -eu
@@ -29,7 +29,7 @@ while [ $# -gt 0 ]; do
         [ -f build/dev/build.ninja ] || cmake --preset dev >/dev/null
         asan="--asan build/dev"
         ;;
-    --wide) wide=--wide ;;
+    --wide) wide=yes ;;
     --list) list=--list ;;
     *)
         sed -n '3,8s/^# //p' "$0" >&2
@@ -48,6 +48,13 @@ mkdir -p "$work"
 echo "random mutants: seed $seed, $count of each: $rooms"
 for room in $rooms; do
     # shellcheck disable=SC2086 # words
-    python3 -B tests/mutants/mutate.py --room "$room" --n "$count" --seed "$seed" --out "$work/$room.jsonl" $asan $wide $list
+    python3 -B tests/mutants/mutate.py --room "$room" --n "$count" --seed "$seed" --out "$work/$room.jsonl" $asan $list
 done
-[ -n "$list" ] || python3 -B tests/mutants/mutate.py --report "$work"/*.jsonl --least "$least"
+[ -z "$list" ] || exit 0
+if [ -n "$wide" ]; then
+    python3 -B tests/mutants/together.py --out "$work/together" "$work"/*.jsonl
+    set -- "$work/together"
+else
+    set -- "$work"/*.jsonl
+fi
+python3 -B tests/mutants/mutate.py --report "$@" --least "$least"
