@@ -239,9 +239,7 @@ static enum bt_code make_new(const char *dir, const char *path, struct bt_error 
     if (code == BT_OK) {
         code = sqlite_sync_dir(dir, err);
     }
-    if (code != BT_OK) {
-        (void)unlink(fresh);
-    }
+    (void)unlink(fresh); /* of what failed: else it has its name */
     (void)unlink(side);
     return code;
 }

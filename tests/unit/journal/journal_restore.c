@@ -207,6 +207,23 @@ static void without_a_directory_there_are_no_faults_and_the_reason_is_said(void 
     faults_close(&faults);
 }
 
+/* Whether SQLite has opened the very file is seen by the numbers of descriptors. */
+static void a_copy_is_made_whatever_numbers_its_descriptors_have(void **state)
+{
+    struct fixture *f = *state;
+    int taken[40];
+    uint32_t n = 0;
+
+    while (n < sizeof taken / sizeof taken[0]) {
+        taken[n] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        assert_true(taken[n++] >= 0);
+    }
+    (void)copy_with_one_plan(f);
+    while (n > 0) {
+        assert_int_equal(close(taken[--n]), 0);
+    }
+}
+
 #define RULE(f) cmocka_unit_test_setup_teardown(f, fixture_sqlite, fixture_done)
 
 int main(void)
@@ -218,6 +235,7 @@ int main(void)
         RULE(a_journal_that_a_daemon_holds_is_not_replaced),
         RULE(a_directory_that_a_daemon_has_locked_is_left_alone),
         RULE(a_copy_may_stand_in_the_working_directory),
+        RULE(a_copy_is_made_whatever_numbers_its_descriptors_have),
         RULE(the_file_of_faults_is_the_owners_and_has_one_page),
         RULE(without_a_directory_there_are_no_faults_and_the_reason_is_said),
     };
