@@ -301,6 +301,29 @@ static void events_of_a_stream_make_a_task(void **state)
     assert_int_equal(service_count(), sizeof rows / sizeof rows[0]);
 }
 
+/* What the agent says while it works is the progress of the step, cut to 400 bytes of whole
+ * characters. */
+static void words_of_a_task_that_works_are_shown(void **state)
+{
+    char says[640] = "";
+    char members[1024];
+
+    (void)state;
+    a2a_use(true, true, "");
+    for (int i = 0; i < 300; i++) {
+        (void)snprintf(says + strlen(says), 4, "%s", i == 0 ? "w" : "\xc3\xa4");
+    }
+    (void)snprintf(members, sizeof members,
+                   "{'kind':'status-update','taskId':'t','status':{'state':'working','message':{"
+                   "'parts':[{'text':'%s'}]}}}|{'kind':'status-update','taskId':'t','status':{"
+                   "'state':'completed'}}",
+                   says);
+    stream(members, SERVICE_WAITS);
+    a2a_says(a2a_do("read", "{}"), "'outcome':'completed'");
+    says[399] = 0; /* 1 + 2 * 199 */
+    assert_string_equal(steps_last()->progress.text, says);
+}
+
 static void there_are_at_most_64_artifacts(void **state)
 {
     (void)state;
@@ -493,6 +516,7 @@ int main(void)
         TEST(what_is_no_answer_is_an_error_of_the_agent),
         TEST(an_agent_that_cannot_be_reached_is_asked_again),
         TEST(events_of_a_stream_make_a_task),
+        TEST(words_of_a_task_that_works_are_shown),
         TEST(there_are_at_most_64_artifacts),
         TEST(a_task_that_goes_on_is_asked_about),
         TEST(an_agent_that_stays_away_is_given_up),
