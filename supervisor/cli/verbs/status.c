@@ -313,7 +313,7 @@ enum cli_exit verb_status(struct cli *cli)
     return cli->argc > 0 ? cli_each(cli, show_plan) : cli_list_plans(cli);
 }
 
-/* Of a plan or of a step; CLI_TIMEOUT when it has not ended, CLI_NOT_FOUND of a dry run. */
+/* Of a plan or of a step; CLI_TIMEOUT when it has not ended. */
 static enum cli_exit exit_of_result(const char *status, const char *outcome)
 {
     static const char *const ended[] = {"completed", "failed", "cancelled", "waiting",
@@ -324,17 +324,7 @@ static enum cli_exit exit_of_result(const char *status, const char *outcome)
             return cli_exit_of_plan(status, outcome);
         }
     }
-    return strcmp(status, "skipped") == 0   ? CLI_OK
-           : strcmp(status, "planned") == 0 ? CLI_NOT_FOUND
-                                            : CLI_TIMEOUT;
-}
-
-/* Why a plan without a reason of its own has no result. */
-static const char *why_not(enum cli_exit code, const char *status)
-{
-    return code == CLI_TIMEOUT     ? "the plan has not ended yet"
-           : code == CLI_NOT_FOUND ? "the plan is a dry run: nothing ran, so it has no result"
-                                   : status;
+    return strcmp(status, "skipped") == 0 ? CLI_OK : CLI_TIMEOUT;
 }
 
 /* plan.result of a step, by its id or its number. */
@@ -399,8 +389,9 @@ static enum cli_exit show_result(struct cli *cli, const char *plan, const char *
     if (code == CLI_PARTIAL) {
         code = cli_report_partial(cli, code, plan);
     } else if (code != CLI_OK && answer != NULL && step == NULL) {
-        const char *why =
-            json_text(answer, "failureReason", why_not(code, json_text(answer, "status", "")));
+        const char *why = json_text(answer, "failureReason",
+                                    code == CLI_TIMEOUT ? "the plan has not ended yet"
+                                                        : json_text(answer, "status", ""));
         cli_error("%s", why);
         if (code == CLI_FAILED) {
             follow_print_failures(cli, plan, why);
