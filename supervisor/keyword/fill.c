@@ -126,14 +126,27 @@ static bool is_decimal(const struct fill *f, uint32_t i, double *ret)
     return *end == '\0';
 }
 
-/* The first number; or a list of all of them, two at least. */
-static bool put_numbers(struct fill *f, const struct property *p, bool list)
+/* How many numbers are one list: up to an "and" that joins something else to them, as in "the mean
+ * of 1, 2 and 3 and the sum of 4 and 5". */
+static uint32_t count_numbers(const struct fill *f)
 {
     double value;
     uint32_t n = 0;
     for (uint32_t i = f->span.from; i < f->span.to; i++) {
         n += is_decimal(f, i, &value);
+        if (n > 0 && token_at(f, i)->kind == TOKEN_AND && i + 1 < f->span.to &&
+            !is_decimal(f, i + 1, &value)) {
+            break;
+        }
     }
+    return n;
+}
+
+/* The first number; or a list of them, two at least. */
+static bool put_numbers(struct fill *f, const struct property *p, bool list)
+{
+    double value;
+    uint32_t n = count_numbers(f);
     if (list ? n < 2 || !type_is(p, "array", true) : n < 1) {
         return false;
     }
