@@ -171,13 +171,13 @@ part "preset dev: tests"
 set --
 [ -z "$regex" ] || set -- -R "$regex"
 if [ -n "$fast" ]; then
-    # Twice as many as there are processors: most tests of whole daemons wait. Those that measure run alone (RUN_SERIAL).
+    # Twice as many as there are processors: most tests of whole daemons wait. e2e.chaos runs alone (RUN_SERIAL).
     tests $((2 * jobs)) -LE '^(slow|package|bench|chaos)$' "$@"
 elif [ -n "$everyday" ]; then
     tests 1 "$@"
 else
     tests "$jobs" -LE '^(e2e|package|bench)$'
-    # Daemons wait more than they compute: on two processors one test of them uses a fifth of one. Those that measure run alone (RUN_SERIAL).
+    # Daemons wait more than they compute: on two processors one test of them uses a fifth of one. e2e.chaos runs alone (RUN_SERIAL).
     part "preset dev: tests of whole daemons"
     tests $((jobs * 5 / 2)) -L '^e2e$'
     # Two at a time: each waits for the network, then builds with all processors.

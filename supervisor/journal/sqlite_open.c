@@ -239,7 +239,7 @@ static enum bt_code make_new(const char *dir, const char *path, struct bt_error 
     if (code == BT_OK) {
         code = sqlite_sync_dir(dir, err);
     }
-    (void)unlink(fresh); /* of what failed: else it has its name */
+    (void)unlink(fresh); /* is there when something failed; a rename leaves none */
     (void)unlink(side);
     return code;
 }
