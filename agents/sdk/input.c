@@ -171,7 +171,9 @@ void input_reply(struct bt_step *step, cJSON *data, const char *text)
         code = data == NULL ? err_set(&err, BT_NOMEM, "out of memory for the result")
                             : cjson_to_json(data, &json, &err);
     }
-    if (code != BT_OK) {
+    if (code == BT_NOMEM) {
+        step_lose(step, "the result");
+    } else if (code != BT_OK) {
         bt_step_fail_error(step, &err);
     } else {
         bt_step_reply_json(step, (const char *)json.at, json.len);
@@ -193,7 +195,11 @@ void input_reply_buf(struct bt_step *step, cJSON *data, struct buf *text)
     }
     lost = false; /* it is said now */
     cJSON_Delete(data);
-    bt_step_fail_error(step, &err);
+    if (err.code == BT_NOMEM) {
+        step_lose(step, "the text of the result");
+    } else {
+        bt_step_fail_error(step, &err);
+    }
 }
 
 bool input_add(cJSON *to, const char *name, cJSON *item)

@@ -101,6 +101,15 @@ void reply_fail(struct reply *r, enum bt_code code, enum err_class cls, bool ret
     }
 }
 
+void reply_lose(struct reply *r, const char *what)
+{
+    char text[160];
+
+    (void)snprintf(text, sizeof text, "out of memory for %s%s", what,
+                   r->once ? "; whether it took effect is not known" : "");
+    reply_fail(r, BT_NOMEM, CLASS_SERVICE_UNAVAILABLE, !r->once, text);
+}
+
 /* As the supervisor counts it; of an artifact, with room for its names. */
 static size_t result_bytes(const struct reply *r)
 {
@@ -129,14 +138,14 @@ static void fail_too_large(struct reply *r)
 void reply_finish(struct reply *r, bool cancelled, bool timed_out)
 {
     if (r->outcome == REPLY_NONE && timed_out) {
-        reply_fail(r, BT_TIMEOUT, CLASS_TIMEOUT, true,
+        reply_fail(r, BT_TIMEOUT, CLASS_TIMEOUT, !r->once,
                    "the deadline passed before the step was done");
     } else if (r->outcome == REPLY_NONE && cancelled) {
         reply_fail(r, BT_CANCELLED, CLASS_CANCELLED, false, "cancelled");
     } else if (r->outcome == REPLY_NONE) {
         reply_fail(r, BT_INTERNAL, CLASS_UNKNOWN, false, "the handler returned without an answer");
     } else if (r->text.bad == BT_NOMEM || r->data.bad == BT_NOMEM || r->schema.bad == BT_NOMEM) {
-        reply_fail(r, BT_NOMEM, CLASS_SERVICE_UNAVAILABLE, true, "out of memory for the result");
+        reply_lose(r, "the result");
     } else if (r->text.bad != BT_OK || r->data.bad != BT_OK ||
                result_bytes(r) > LIMIT_RESULT_BYTES) {
         fail_too_large(r);

@@ -33,6 +33,7 @@ struct reply {
     bool has_text;
     bool refused;   /* a part of the result was: what is added to it does not hide that */
     bool truncated; /* the result is not whole */
+    bool once;      /* effects unsafe: a result that is lost here is no reason to do it again */
     struct msg_artifact artifacts[REPLY_ARTIFACTS_MAX];
     uint32_t artifacts_n;
     struct msg_usage usage;
@@ -54,6 +55,8 @@ size_t reply_bytes(const struct reply *r);
  * text is cut. */
 void reply_fail(struct reply *r, enum bt_code code, enum err_class cls, bool retryable,
                 const char *message);
+/* A part of the reply has no memory: the step fails, retryable unless .once. */
+void reply_lose(struct reply *r, const char *what);
 /* Makes the reply final. No reply is a failure, and so is a reply over LIMIT_RESULT_BYTES or one
  * that ran out of memory. */
 void reply_finish(struct reply *r, bool cancelled, bool timed_out);

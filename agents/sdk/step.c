@@ -127,7 +127,10 @@ static void end(struct bt_step *s)
 
 void step_run(struct bt_step *s)
 {
+    const char *effects = s->card_skill->skill.effects;
+
     s->inside = true;
+    s->reply.once = effects != NULL && strcmp(effects, "unsafe") == 0;
     if (parameters_fit(s)) {
         s->card_skill->skill.run(s, s->self);
     }

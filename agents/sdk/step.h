@@ -111,6 +111,10 @@ void step_abort_artifacts(struct bt_step *s);
 /* The handler adds a part to a result: drops earlier replies, unless they were part of it. False: a
  * part was refused, and the step fails for that. */
 bool step_reply_adds(struct bt_step *s);
+/* There is no memory for a part of what the step has done: it fails, for another attempt unless its
+ * effects are unsafe. `what` stands after "out of memory for ". Parts that follow do not hide it.
+ */
+void step_lose(struct bt_step *s, const char *what);
 /* The reply as the JSON object {outcome, result | failure | need | handoff, usage?}. */
 BT_MUST_CHECK enum bt_code step_reply_json(const struct bt_step *s, struct buf *out,
                                            struct bt_error *err);

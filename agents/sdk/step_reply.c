@@ -9,13 +9,12 @@
 
 enum { SENTENCE_MAX = 4096 };
 
-/* A formatted sentence that is valid UTF-8: peers reject anything else. */
+/* A formatted sentence that is valid UTF-8: peers reject anything else. .ptr NULL: no memory. */
 BT_PRINTF(2, 0) static struct str sentence(struct bt_step *s, const char *fmt, va_list args)
 {
     char text[SENTENCE_MAX];
     int n = vsnprintf(text, sizeof text, fmt, args);
     size_t len = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
-    struct str kept;
 
     for (size_t at = 0; at < len;) {
         size_t width = 1;
@@ -28,8 +27,7 @@ BT_PRINTF(2, 0) static struct str sentence(struct bt_step *s, const char *fmt, v
         }
         at += width;
     }
-    kept = arena_str(&s->reply.arena, (struct str){text, len});
-    return kept.ptr != NULL ? kept : STR_LIT("out of memory for the sentence");
+    return arena_str(&s->reply.arena, (struct str){text, len});
 }
 
 /* Drops earlier reply calls, unless they were part of the same success. */
@@ -59,7 +57,13 @@ bool step_reply_adds(struct bt_step *s)
 
 static void refuse_part(struct bt_step *s, enum bt_code code, const char *message)
 {
-    reply_fail(&s->reply, code, reply_class_of(code), code == BT_NOMEM, message);
+    reply_fail(&s->reply, code, reply_class_of(code), false, message);
+    s->reply.refused = true;
+}
+
+void step_lose(struct bt_step *s, const char *what)
+{
+    reply_lose(&s->reply, what);
     s->reply.refused = true;
 }
 
@@ -95,7 +99,7 @@ void bt_step_reply_text(struct bt_step *s, const char *fmt, ...)
         (void)vsnprintf(text, (size_t)n + 1, fmt, again);
         bt_step_reply_bytes(s, text, (size_t)n);
     } else if (step_reply_adds(s)) {
-        refuse_part(s, BT_NOMEM, "out of memory for the text");
+        step_lose(s, "the text");
     }
     va_end(again);
     free(text);
@@ -105,8 +109,12 @@ void bt_step_reply_text(struct bt_step *s, const char *fmt, ...)
  * some. */
 static void refuse_json(struct bt_step *s, const char *what, struct bt_error *err)
 {
-    (void)err_wrap(err, "%s", what);
-    refuse_part(s, err->code, err->msg);
+    if (err->code == BT_NOMEM) {
+        step_lose(s, what);
+    } else {
+        (void)err_wrap(err, "%s", what);
+        refuse_part(s, err->code, err->msg);
+    }
 }
 
 void bt_step_reply_json(struct bt_step *s, const char *json, size_t len)
@@ -154,6 +162,9 @@ void bt_step_reply_artifact(struct bt_step *s, const char *name, const char *med
     *a = (struct msg_artifact){.name = arena_str(&s->reply.arena, str_from(name)),
                                .media_type = arena_str(&s->reply.arena, str_from(media_type)),
                                .uri = arena_str(&s->reply.arena, str_from(uri))};
+    if (a->name.ptr == NULL || a->media_type.ptr == NULL || a->uri.ptr == NULL) {
+        step_lose(s, "an artifact");
+    }
 }
 
 void bt_step_reply_state_json(struct bt_step *s, const char *json, size_t len)
@@ -207,7 +218,7 @@ void bt_step_fail(struct bt_step *s, const char *error_class, bool retryable, co
     text = sentence(s, fmt, args);
     va_end(args);
     reply_fail(&s->reply, BT_INTERNAL, cls == CLASS_NONE ? CLASS_UNKNOWN : cls, retryable,
-               text.ptr);
+               text.ptr != NULL ? text.ptr : "out of memory for the sentence");
 }
 
 void bt_step_fail_error(struct bt_step *s, const struct bt_error *err)
@@ -227,13 +238,24 @@ void bt_step_retry_after(struct bt_step *s, uint64_t delay_ms)
     }
 }
 
+/* What a person or another agent reads with the outcome. */
+BT_PRINTF(3, 0)
+static void set_message(struct bt_step *s, enum reply_outcome outcome, const char *fmt,
+                        va_list args)
+{
+    set_outcome(s, outcome);
+    s->reply.message = sentence(s, fmt, args);
+    if (s->reply.message.ptr == NULL) {
+        step_lose(s, "the sentence");
+    }
+}
+
 void bt_step_need_approval(struct bt_step *s, const char *fmt, ...)
 {
     va_list args;
 
-    set_outcome(s, REPLY_NEEDS_APPROVAL);
     va_start(args, fmt);
-    s->reply.message = sentence(s, fmt, args);
+    set_message(s, REPLY_NEEDS_APPROVAL, fmt, args);
     va_end(args);
 }
 
@@ -242,12 +264,11 @@ void bt_step_need_input(struct bt_step *s, const char *schema_json, const char *
     struct bt_error err;
     va_list args;
 
-    set_outcome(s, REPLY_NEEDS_INPUT);
     va_start(args, fmt);
-    s->reply.message = sentence(s, fmt, args);
+    set_message(s, REPLY_NEEDS_INPUT, fmt, args);
     va_end(args);
     buf_clear(&s->reply.schema);
-    if (schema_json != NULL &&
+    if (schema_json != NULL && !s->reply.refused &&
         json_to_doc(str_from(schema_json), NULL, &s->reply.schema, &err) != BT_OK) {
         refuse_json(s, "the schema of the needed input", &err);
     }
@@ -257,12 +278,14 @@ void bt_step_handoff(struct bt_step *s, const char *to_agent_id, const char *fmt
 {
     va_list args;
 
-    set_outcome(s, REPLY_HANDOFF);
-    s->reply.to_agent = arena_str(&s->reply.arena, str_from(to_agent_id));
     va_start(args, fmt);
-    s->reply.message = sentence(s, fmt, args);
+    set_message(s, REPLY_HANDOFF, fmt, args);
     va_end(args);
     s->reply.message.len = utf8_cut(s->reply.message.ptr, s->reply.message.len, 2048);
+    s->reply.to_agent = arena_str(&s->reply.arena, str_from(to_agent_id));
+    if (s->reply.to_agent.ptr == NULL) {
+        step_lose(s, "the agent's id");
+    }
 }
 
 static struct str text_of(struct doc call, const char *name)

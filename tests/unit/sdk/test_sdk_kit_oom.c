@@ -182,30 +182,62 @@ static enum bt_code make_step(struct bt_error *err)
     return code;
 }
 
-/* A reply: what the supervisor would see of it. */
+static bool once; /* the step's effects are unsafe */
+
+static struct bt_step *step_of_whole(void)
+{
+    struct bt_step *s = NULL;
+
+    assert_int_equal(step_new_from_json(str_from(whole), "s", &s, NULL), BT_OK);
+    s->reply.once = once;
+    return s;
+}
+
+/* Takes the step. What the supervisor sees of it. */
+static char *shown(struct bt_step *s)
+{
+    struct buf out;
+    char *ret;
+
+    buf_init(&out, 65536);
+    reply_finish(&s->reply, false, false);
+    assert_int_equal(step_reply_json(s, &out, NULL), BT_OK);
+    step_free(s);
+    ret = strdup(buf_cstr(&out));
+    assert_non_null(ret);
+    buf_done(&out);
+    return ret;
+}
+
+/* A reply is the whole one, or a failure that may be tried again unless its effects are unsafe. */
 static enum bt_code reply(void (*say)(struct bt_step *s), struct bt_error *err)
 {
     const long left = memory_left;
-    struct bt_step *s = NULL;
+    struct bt_step *s;
+    char *want;
+    char *got;
+    long rest;
     enum bt_code code = BT_OK;
 
     memory_left = -1;
-    assert_int_equal(step_new_from_json(str_from(whole), "s", &s, err), BT_OK);
+    s = step_of_whole();
+    say(s);
+    want = shown(s);
+    s = step_of_whole();
     memory_left = left;
     say(s);
-    reply_finish(&s->reply, false, false);
-    if (s->reply.outcome == REPLY_FAILED) {
-        assert_int_equal(s->reply.cls, CLASS_SERVICE_UNAVAILABLE);
-        assert_true(s->reply.retryable);
+    rest = memory_left;
+    memory_left = -1;
+    got = shown(s);
+    if (strcmp(got, want) != 0) {
+        assert_non_null(strstr(got, "\"class\":\"SERVICE_UNAVAILABLE\""));
+        assert_non_null(strstr(got, once ? "\"retryable\":false" : "\"retryable\":true"));
+        assert_true(strstr(got, "took effect is not known") == NULL || once);
         code = err_set(err, BT_NOMEM, "%s", "failed");
     }
-    if (memory_left < 0) {
-        step_free(s);
-    } else {
-        const long rest = memory_left;
-        step_free(s);
-        memory_left = rest;
-    }
+    memory_left = rest;
+    free(want);
+    free(got);
     return code;
 }
 
@@ -222,6 +254,34 @@ static void say_text(struct bt_step *s)
 static void say_input(struct bt_step *s)
 {
     bt_step_need_input(s, "{\"type\":\"string\"}", "name?");
+}
+
+static void say_approval(struct bt_step *s)
+{
+    bt_step_need_approval(s, "may %s?", "I");
+}
+
+static void say_handoff(struct bt_step *s)
+{
+    bt_step_handoff(s, "another", "not %s", "mine");
+}
+
+static void say_artifact(struct bt_step *s)
+{
+    bt_step_reply_text(s, "a file");
+    bt_step_reply_artifact(s, "a.txt", "text/plain", "https://a.example/a.txt");
+}
+
+static void say_tree(struct bt_step *s)
+{
+    struct bt_error err;
+    cJSON *tree = NULL;
+
+    if (input_tree(s, "l", &tree, &err) == BT_OK) {
+        input_reply(s, tree, "a list");
+    } else {
+        step_lose(s, "the list");
+    }
 }
 
 static void say_calls(struct bt_step *s)
@@ -242,6 +302,26 @@ static enum bt_code ask_input(struct bt_error *err)
 static enum bt_code ask_calls(struct bt_error *err)
 {
     return reply(say_calls, err);
+}
+
+static enum bt_code ask_approval(struct bt_error *err)
+{
+    return reply(say_approval, err);
+}
+
+static enum bt_code hand_off(struct bt_error *err)
+{
+    return reply(say_handoff, err);
+}
+
+static enum bt_code give_artifact(struct bt_error *err)
+{
+    return reply(say_artifact, err);
+}
+
+static enum bt_code give_tree(struct bt_error *err)
+{
+    return reply(say_tree, err);
 }
 
 static enum bt_code give_state(struct bt_error *err)
@@ -265,14 +345,32 @@ static void a_step_without_memory_is_none_or_gives_what_it_has(void **state)
     sweep(make_step);
 }
 
+static void sweep_replies(void)
+{
+    sweep(give_text);
+    sweep(give_state);
+    sweep(give_artifact);
+    sweep(give_tree);
+    sweep(ask_input);
+    sweep(ask_approval);
+    sweep(ask_calls);
+    sweep(hand_off);
+}
+
 static void a_reply_without_memory_may_be_tried_again(void **state)
 {
     (void)state;
     sweep(give_verdict);
-    sweep(give_text);
-    sweep(give_state);
-    sweep(ask_input);
-    sweep(ask_calls);
+    sweep_replies();
+}
+
+/* What it did is not done twice because its reply was lost. */
+static void an_unsafe_step_without_memory_for_its_reply_is_not_tried_again(void **state)
+{
+    (void)state;
+    once = true;
+    sweep_replies();
+    once = false;
 }
 
 /* A later try may have the memory. */
@@ -311,6 +409,7 @@ int main(void)
         cmocka_unit_test(data_and_text_that_were_lost_may_be_asked_for_again),
         cmocka_unit_test(a_step_without_memory_is_none_or_gives_what_it_has),
         cmocka_unit_test(a_reply_without_memory_may_be_tried_again),
+        cmocka_unit_test(an_unsafe_step_without_memory_for_its_reply_is_not_tried_again),
     };
     cJSON_Hooks hooks = {.malloc_fn = malloc, .free_fn = free};
 

@@ -373,7 +373,13 @@ static void silence_is_a_failure_with_its_cause(void **state)
     while (!bt_step_cancelled(s)) {
     }
     assert_int_equal(bt_step_time_left_ms(s), 0);
-    expect(s, "\"class\":\"TIMEOUT\"");
+    s->reply.once = true; /* an unsafe one is not done twice */
+    expect(s, "\"class\":\"TIMEOUT\",\"message\":\"the deadline passed before the step was "
+              "done\",\"retryable\":false");
+    s = make("{\"deadlineMs\":1}");
+    while (!bt_step_cancelled(s)) {
+    }
+    expect(s, "done\",\"retryable\":true");
     s = make("{}");
     assert_true(bt_step_time_left_ms(s) == UINT64_MAX);
     step_free(s);
@@ -698,6 +704,7 @@ static void parameters_are_checked_before_the_handler_sees_them(void **state)
 {
     const struct bt_skill skill = {.id = "probe",
                                    .run = nothing,
+                                   .effects = "unsafe",
                                    .input_schema =
                                        "{\"type\":\"object\",\"required\":[\"n\"],\"properties\":{"
                                        "\"n\":{\"type\":\"integer\"}}}"};
@@ -714,6 +721,7 @@ static void parameters_are_checked_before_the_handler_sees_them(void **state)
     s = make("{\"parameters\":{\"n\":7}}");
     s->card_skill = card_find(&card, ""); /* the only one */
     step_run(s);
+    assert_true(s->reply.once);
     expect(s, "\"text\":\"ran\"");
     assert_null(card_find(&card, "other"));
     card_done(&card);
