@@ -74,6 +74,7 @@ static enum bt_code send_once(struct http_call *c, const char *url, bool anew, s
         c->requests++;
         code = web_call(&c->s->policy, &request, &c->response, err);
         http_redact(c->s, &c->response.body);
+        code = code == BT_OK ? buf_check(&c->response.body, err) : code;
     }
     if (secret[0] != NULL) {
         union {

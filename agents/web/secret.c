@@ -365,7 +365,7 @@ void secrets_redact(const struct secrets *s, struct buf *text)
     (void)secrets_redact_stream(s, buf_str(text), ' ', true, &out);
     buf_clear(text);
     if (out.bad != BT_OK) {
-        buf_add_cstr(text, mark); /* an empty text is better than a key */
+        buf_fail(text, out.bad); /* no text is better than a key */
     } else {
         text->max = text->max > out.len ? text->max : out.len;
         buf_add(text, out.at, out.len);
@@ -378,7 +378,7 @@ void secrets_redact_error(const struct secrets *s, struct bt_error *err)
     struct buf text;
     size_t n;
 
-    if (err == NULL) {
+    if (err == NULL || !secrets_contained(s, str_from(err->msg))) {
         return;
     }
     buf_init(&text, sizeof err->msg * 4);
@@ -388,6 +388,8 @@ void secrets_redact_error(const struct secrets *s, struct bt_error *err)
     if (text.bad == BT_OK) {
         memcpy(err->msg, text.at, n);
         err->msg[n] = 0;
+    } else {
+        (void)memcpy(err->msg, mark, sizeof mark);
     }
     buf_done(&text);
 }

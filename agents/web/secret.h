@@ -44,7 +44,7 @@ void secrets_forget_env(const char *name);
 /* Replaces every key in the text by "[redacted]". Also a key without its end, when half of it is
  * there, a prefix of a key at the end of a cut text, and keys with escaped slashes. A key of less
  * than SECRET_PLAIN_BYTES may be a part of any word: it is replaced where no letter or digit stands
- * beside it. */
+ * beside it. Without memory the text is empty, and its buffer has failed. */
 void secrets_redact(const struct secrets *s, struct buf *text);
 /* The same for a text that arrives in pieces. Appends the safe part to out and returns its length
  * in the text. The rest may be a prefix of a key: the caller passes it again with the next piece.

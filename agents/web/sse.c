@@ -13,6 +13,13 @@ void sse_done(struct sse *s)
     buf_done(&s->data);
 }
 
+enum bt_code sse_check(const struct sse *s, struct bt_error *err)
+{
+    const enum bt_code code = buf_check(&s->line, err);
+
+    return code == BT_OK ? buf_check(&s->data, err) : code;
+}
+
 static bool end_event(struct sse *s, bool (*see)(void *self, struct str data), void *self)
 {
     bool on = true;

@@ -17,5 +17,7 @@ void sse_init(struct sse *s, size_t max);
  * when see returned false, or an event is larger than max. */
 bool sse_take(struct sse *s, struct str bytes, bool (*see)(void *self, struct str data),
               void *self);
+/* BT_OK, or why sse_take was false without see: BT_LIMIT, BT_NOMEM. */
+BT_MUST_CHECK enum bt_code sse_check(const struct sse *s, struct bt_error *err);
 void sse_done(struct sse *s);
 #endif

@@ -8,7 +8,8 @@
  * Either memory_left is set, and -1 again; or memory_begin and memory_end stand around what is
  * tested. What libraries allocate for themselves is theirs; cJSON's allocations are those of the
  * program when it has hooks that call malloc and free there. memory_left is the thread's own: what
- * other threads allocate does not fail.
+ * other threads allocate does not fail. A source that defines MEMORY_OF as _Atomic has one of all
+ * threads.
  */
 #ifndef SUPPORT_MEMORY_H
 #define SUPPORT_MEMORY_H
@@ -30,6 +31,10 @@ void __wrap_free(void *at);
 char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t n);
 
+#ifndef MEMORY_OF
+#define MEMORY_OF _Thread_local
+#endif
+
 enum { MEMORY_BLOCKS = 4096 };
 
 struct memory_block {
@@ -38,13 +43,13 @@ struct memory_block {
 };
 
 /* So many allocations succeed, then one fails, and this is -1: all do. */
-static _Thread_local long memory_left = -1;
+static MEMORY_OF long memory_left = -1;
 /* All others fail, too, and memory_left stays 0. */
 static bool memory_for_good;
 /* While it is not 0, none fails: a fake is at work. NULL = none is. */
 static const int *memory_pause;
-static _Thread_local bool memory_failed; /* one has, since a test set this to false */
-static _Thread_local long memory_pieces; /* allocated, and not given back */
+static MEMORY_OF bool memory_failed; /* one has, since a test set this to false */
+static MEMORY_OF long memory_pieces; /* allocated, and not given back */
 
 /* The allocation that fails, counted from memory_begin; 0 = none. */
 static long memory_fails;

@@ -1,6 +1,7 @@
 /* Each allocation of a request over HTTP fails in its turn: the reply is whole, or it says that
  * another attempt may do better, and nothing stays. The service has memory. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "protocol/base/clock.h"
 #include "tests/support/no_memory.h"
@@ -37,10 +38,28 @@ static void an_answer_is_told_whole_or_later(void **state)
     ask("get", "{\"id\":7,\"q\":\"z\"}");
 }
 
+/* A text that cannot be cleared of the key is no answer. */
+static void an_answer_with_the_key_is_told_without_it_or_later(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("OOM_KEY", "a-key-of-a-service", 1), 0);
+    http_use("'retries':0,'auth':{'bearer':{'env':'OOM_KEY'}},'actions':[{'id':'get','description':"
+             "'d','path':'/x'},{'id':'no','description':'d','path':'/y'}]");
+    no_memory_secret = "a-key-of-a-service";
+    service_forget();
+    service_at("/x", 200, "Content-Type: text/plain\r\n", "you sent a-key-of-a-service");
+    ask("get", "{}");
+    service_forget();
+    service_at("/x", 200, "Content-Type: application/json\r\n", "{\"k\":\"a-key-of-a-service\"}");
+    ask("get", "{}");
+    no_memory_secret = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_is_told_whole_or_later),
+        cmocka_unit_test(an_answer_with_the_key_is_told_without_it_or_later),
     };
     return cmocka_run_group_tests(tests, http_start, http_stop);
 }
