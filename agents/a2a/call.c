@@ -1,86 +1,58 @@
 /* Requests of JSON-RPC over HTTP; an answer is JSON, or a stream of events. */
-#include <stdio.h>
-
 #include "agents/a2a/a2a.h"
+#include "agents/web/lines.h"
 #include "agents/web/sse.h"
 
-enum {
-    HEADERS_MAX = 2 * A2A_LIST_MAX,
-    LINE_BYTES = 8192,
-    FETCH_MS = 30000,
-    CARD_MAX = 4 * 1024 * 1024
-};
+enum { FETCH_MS = 30000, CARD_MAX = 4 * 1024 * 1024 };
 
 static const struct json_limits limits = {A2A_BYTES_MAX, 64, 4 * 1000 * 1000};
 
 /* ---- headers ---- */
 
-struct lines {
-    struct arena texts;
-    const char *headers[HEADERS_MAX + 8];
-    const char *secret[2];
-    size_t n;
-};
-
-static void add(struct lines *l, const char *name, struct str value)
-{
-    char line[LINE_BYTES];
-
-    if (l->n < HEADERS_MAX && value.len > 0) {
-        (void)snprintf(line, sizeof line, "%s: %.*s", name, STR_ARG(value));
-        l->headers[l->n++] = arena_str(&l->texts, str_from(line)).ptr;
-    }
-}
-
 static void make_headers(const struct a2a_agent *a, struct str version, const struct bt_step *step,
-                         struct lines *l)
+                         struct web_lines *l)
 {
     struct doc_cursor c = doc_cursor(a->settings->headers);
     struct doc_head head = {.n = 0};
-    char line[LINE_BYTES];
 
-    *l = (struct lines){.texts = {.max = 512 * 1024}};
-    add(l, "Accept", STR_LIT("application/json, text/event-stream"));
-    add(l, "A2A-Version", version);
-    add(l, "traceparent", str_from(step != NULL ? bt_step_traceparent(step) : ""));
+    *l = (struct web_lines){.n = 0};
+    web_lines_add(l, STR_LIT("Accept"), STR_LIT("application/json, text/event-stream"));
+    web_lines_add(l, STR_LIT("A2A-Version"), version);
+    web_lines_add(l, STR_LIT("traceparent"),
+                  str_from(step != NULL ? bt_step_traceparent(step) : ""));
     if (a->settings->headers.ptr != NULL) {
         (void)doc_next(&c, &head);
     }
     for (uint32_t i = 0; i < head.n; i++) {
         const struct str name = doc_string(doc_skip(&c));
-        char text[128];
-        (void)snprintf(text, sizeof text, "%.*s", STR_ARG(name));
-        add(l, text, doc_string(doc_skip(&c)));
+        web_lines_add(l, name, doc_string(doc_skip(&c)));
     }
-    if (a->settings->bearer != NULL) {
-        (void)snprintf(line, sizeof line, "Authorization: Bearer %s", a->settings->bearer);
-        l->secret[0] = arena_str(&l->texts, str_from(line)).ptr;
-        explicit_bzero(line, sizeof line);
-    }
+    web_lines_bearer(l, a->settings->bearer);
 }
 
 enum bt_code a2a_fetch(const struct a2a_agent *a, const char *url, long *ret_status,
                        struct buf *ret, struct bt_error *err)
 {
     struct web_response r = {.status = 0};
-    struct lines l;
+    struct web_lines l;
     enum bt_code code;
 
     make_headers(a, STR_LIT("1.0"), NULL, &l); /* the card of either version has both */
     const struct web_request request = {.method = "GET",
                                         .url = url,
-                                        .headers = l.headers,
+                                        .headers = l.plain,
                                         .secret_headers = l.secret,
                                         .timeout_ms = FETCH_MS,
                                         .max_bytes = CARD_MAX};
-    code = web_call(&a->settings->policy, &request, &r, err);
+    code = web_lines_check(&l, err);
+    code = code == BT_OK ? web_call(&a->settings->policy, &request, &r, err) : code;
     *ret_status = r.status;
     if (code == BT_OK && r.status == 200) {
         buf_add_str(ret, buf_str(&r.body));
         code = buf_check(ret, err);
     }
     web_response_done(&r);
-    arena_done(&l.texts);
+    web_lines_done(&l);
     return code;
 }
 
@@ -104,9 +76,10 @@ static bool see(void *self, struct str data)
     buf_init(&doc, json_doc_capacity(A2A_BYTES_MAX));
     buf_add_str(&text, data);
     secrets_redact(p->secrets, &text); /* an agent may send back what it was sent */
-    if (json_to_doc(buf_str(&text), &limits, &doc, &p->task->error) == BT_OK) {
+    if (buf_check(&text, &p->task->error) == BT_OK &&
+        json_to_doc(buf_str(&text), &limits, &doc, &p->task->error) == BT_OK) {
         a2a_task_take(p->task, doc_from_buf(&doc));
-    } else {
+    } else if (p->task->error.code != BT_NOMEM) {
         p->task->error.code = BT_PROTOCOL;
         (void)err_wrap(&p->task->error, "the agent answered no JSON");
     }
@@ -178,7 +151,9 @@ static enum bt_code status_error(const struct a2a_agent *a, struct web_response 
 static enum bt_code conclude(const struct a2a_agent *a, struct posting *p, struct web_response *r,
                              enum bt_code code, struct bt_error *err)
 {
-    if (p->plain.len > 0 && !a2a_task_is_over(p->task)) {
+    if (p->plain.bad != BT_OK || sse_check(&p->sse, NULL) != BT_OK) {
+        code = p->plain.bad != BT_OK ? buf_check(&p->plain, err) : sse_check(&p->sse, err);
+    } else if (p->plain.len > 0 && !a2a_task_is_over(p->task)) {
         (void)see(p, str_trimmed(buf_str(&p->plain)));
     } else if (code == BT_OK && r->status >= 300 && r->body.len > 0 && r->body.at[0] == '{') {
         (void)see(p, buf_str(&r->body)); /* an error may have its message */
@@ -204,7 +179,7 @@ enum bt_code a2a_call(const struct a2a_agent *a, enum a2a_method method, struct 
 {
     struct posting p = {.secrets = &a->settings->secrets, .task = task};
     struct web_response r = {.status = 0};
-    struct lines l;
+    struct web_lines l;
     struct buf body;
     enum bt_code code;
 
@@ -212,12 +187,13 @@ enum bt_code a2a_call(const struct a2a_agent *a, enum a2a_method method, struct 
     sse_init(&p.sse, A2A_BYTES_MAX);
     buf_init(&p.plain, A2A_BYTES_MAX);
     make_headers(a, a->modern ? STR_LIT("1.0") : (struct str){NULL, 0}, task->step, &l);
-    add(&l, "Content-Type", STR_LIT("application/json"));
-    code = make_body(a, method, params, &body, err);
+    web_lines_add(&l, STR_LIT("Content-Type"), STR_LIT("application/json"));
+    code = web_lines_check(&l, err);
+    code = code == BT_OK ? make_body(a, method, params, &body, err) : code;
     if (code == BT_OK) {
         const struct web_request request = {.method = "POST",
                                             .url = a->endpoint,
-                                            .headers = l.headers,
+                                            .headers = l.plain,
                                             .secret_headers = l.secret,
                                             .body = buf_str(&body),
                                             .timeout_ms = timeout_ms,
@@ -236,6 +212,6 @@ enum bt_code a2a_call(const struct a2a_agent *a, enum a2a_method method, struct 
     sse_done(&p.sse);
     buf_done(&p.plain);
     buf_done(&body);
-    arena_done(&l.texts);
+    web_lines_done(&l);
     return code;
 }

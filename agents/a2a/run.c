@@ -135,7 +135,10 @@ static enum bt_code about_task(const struct a2a_agent *a, enum a2a_method method
     buf_init(&params, 1024);
     doc_put_map(&params, 1);
     put_member(&params, "id", t->id);
-    code = a2a_call(a, method, doc_from_buf(&params), timeout_ms, t, &sent, err);
+    code = buf_check(&params, err);
+    if (code == BT_OK) {
+        code = a2a_call(a, method, doc_from_buf(&params), timeout_ms, t, &sent, err);
+    }
     buf_done(&params);
     return code;
 }
@@ -204,6 +207,7 @@ static void fail(struct bt_step *step, bool again, const struct bt_error *err)
     case BT_TIMEOUT:
         bt_step_fail(step, "TIMEOUT", again, "%s%s", err->msg, note);
         break;
+    case BT_NOMEM:
     case BT_UNAVAILABLE:
         bt_step_fail(step, "SERVICE_UNAVAILABLE", again, "%s%s", err->msg, note);
         break;
@@ -261,7 +265,7 @@ static void run_task(struct a2a_agent *a, struct bt_step *step, const struct a2a
     if (code == BT_OK) {
         a2a_task_reply(t, step);
     } else {
-        if (code == BT_CANCELLED || code == BT_TIMEOUT) {
+        if (code == BT_CANCELLED || code == BT_TIMEOUT || code == BT_NOMEM) {
             cancel(a, t);
         }
         fail(step, !skill->unsafe || !sent, &err);
@@ -277,7 +281,7 @@ void a2a_run(struct bt_step *step, void *self)
     struct a2a_task *t = calloc(1, sizeof *t);
 
     if (t == NULL || skill == NULL) {
-        bt_step_fail(step, skill == NULL ? "TOOL_NOT_FOUND" : "UNKNOWN", false,
+        bt_step_fail(step, skill == NULL ? "TOOL_NOT_FOUND" : "SERVICE_UNAVAILABLE", skill != NULL,
                      skill == NULL ? "the agent has no such skill" : "out of memory for a task");
         free(t);
         return;

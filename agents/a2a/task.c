@@ -3,15 +3,16 @@
 #include <stdlib.h>
 
 #include "agents/a2a/a2a.h"
+#include "agents/sdk/step.h"
 #include "protocol/base/utf8.h"
 #include "protocol/wire/base64.h"
 
-enum { SAYS_MAX = 64 * 1024, SHOWN = 400, FILE_NAME_MAX = 100 };
+enum { SHOWN = 400, FILE_NAME_MAX = 100 };
 
 void a2a_task_init(struct a2a_task *t, struct bt_step *step)
 {
     *t = (struct a2a_task){.state = A2A_NONE, .step = step};
-    buf_init(&t->says, SAYS_MAX);
+    buf_init(&t->says, A2A_BYTES_MAX);
 }
 
 void a2a_task_done(struct a2a_task *t)
@@ -98,6 +99,10 @@ static void take_status(struct a2a_task *t, struct doc status)
     if (message.ptr != NULL) {
         buf_clear(&t->says);
         a2a_parts_text(doc_get(message, STR_LIT("parts")), &t->says);
+        if (t->says.bad != BT_OK) {
+            (void)!buf_check(&t->says, &t->error);
+            return;
+        }
         if (t->step != NULL && t->says.len > 0 && t->state == A2A_WORKING) {
             char shown[SHOWN + 1];
             const size_t n = utf8_cut((const char *)t->says.at, t->says.len, SHOWN);
@@ -153,7 +158,9 @@ static void take_parts(struct a2a_task *t, struct str id, struct str name, struc
             bt_step_stream(t->step, text.ptr, text.len);
         }
     }
-    if (a->parts.bad != BT_OK) {
+    if (a->parts.bad == BT_NOMEM) {
+        (void)!buf_check(&a->parts, &t->error);
+    } else if (a->parts.bad != BT_OK) {
         (void)err_set(&t->error, BT_LIMIT, "the artifacts are larger than %d bytes",
                       A2A_STREAM_MAX);
     }
@@ -350,6 +357,8 @@ static void put_link(struct answer *a, struct str name, struct str type, struct 
     copy_text(type, media);
     if (uri != NULL) {
         bt_step_reply_artifact(a->step, file, media[0] != 0 ? media : NULL, uri);
+    } else {
+        step_lose(a->step, "the link to a file");
     }
     free(uri);
 }
@@ -438,9 +447,11 @@ static void reply_completed(struct a2a_task *t, struct bt_step *step)
     buf_init(&a.text, A2A_STREAM_MAX);
     buf_init(&a.data, A2A_STREAM_MAX);
     code = put_artifacts(t, &a, &err);
+    code = code == BT_OK ? buf_check(&a.data, &err) : code;
     if (code == BT_OK && a.text.len == 0 && a.n_data == 0 && t->says.len > 0) {
         buf_add_str(&a.text, buf_str(&t->says)); /* the agent answered by its status */
     }
+    code = code == BT_OK ? buf_check(&a.text, &err) : code;
     if (code == BT_OK && a.n_data > 0) {
         code = put_data(&a, &err);
     }
@@ -448,6 +459,8 @@ static void reply_completed(struct a2a_task *t, struct bt_step *step)
         if (a.text.len > 0 || a.n_data == 0) {
             bt_step_reply_bytes(step, a.text.len > 0 ? (const char *)a.text.at : "", a.text.len);
         }
+    } else if (code == BT_NOMEM) {
+        step_lose(step, "the result");
     } else {
         bt_step_fail_error(step, &err);
     }

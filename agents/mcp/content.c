@@ -1,5 +1,6 @@
 #include "agents/mcp/content.h"
 
+#include "agents/sdk/step.h"
 #include "protocol/base/utf8.h"
 #include "protocol/limits.h"
 
@@ -8,11 +9,14 @@ enum { REASON_MAX = 1000 };
 void mcp_content_data(struct bt_step *step, struct doc value)
 {
     struct buf json;
-    struct bt_error err;
+    enum bt_code code;
 
     buf_init(&json, LIMIT_RESULT_BYTES);
-    if (doc_to_json(value, false, &json, &err) == BT_OK) {
+    code = doc_to_json(value, false, &json, NULL);
+    if (code == BT_OK) {
         bt_step_reply_json(step, buf_cstr(&json), json.len);
+    } else if (code == BT_NOMEM) {
+        step_lose(step, "the result");
     } else {
         bt_step_fail(step, "VALIDATION_ERROR", false, "the result has more than %d bytes",
                      LIMIT_RESULT_BYTES);
@@ -67,7 +71,11 @@ static void reply_data(struct bt_step *step, struct doc structured, struct doc c
     if (structured.ptr != NULL) {
         put_member(&both, "structuredContent", structured);
     }
-    mcp_content_data(step, doc_from_buf(&both));
+    if (both.bad == BT_NOMEM) {
+        step_lose(step, "the result");
+    } else {
+        mcp_content_data(step, doc_from_buf(&both));
+    }
     buf_done(&both);
 }
 
@@ -81,7 +89,9 @@ void mcp_content_reply(struct bt_step *step, struct doc result, bool repeatable)
 
     buf_init(&text, LIMIT_RESULT_BYTES);
     others = read_texts(content, &text);
-    if (text.bad != BT_OK) {
+    if (text.bad == BT_NOMEM) {
+        step_lose(step, "the texts of the result");
+    } else if (text.bad != BT_OK) {
         bt_step_fail(step, "VALIDATION_ERROR", false,
                      "the texts of the result have more than %d "
                      "bytes",

@@ -22,17 +22,20 @@ static const struct mcp_tool *find_tool(const struct mcp_agent *agent, const cha
 
 /* ---- the state that a modern server wants back ---- */
 
-static void keep_state(struct mcp_agent *agent, const char *key, struct str text)
+/* False: there is no memory for it. */
+static bool keep_state(struct mcp_agent *agent, const char *key, struct str text)
 {
+    char *copy = strndup(text.ptr, text.len);
     struct mcp_state *s;
 
     (void)pthread_mutex_lock(&agent->lock);
     s = &agent->states[agent->next_state];
     agent->next_state = (agent->next_state + 1) % MCP_STATES_MAX;
     free(s->text);
-    s->text = text.ptr != NULL ? strndup(text.ptr, text.len) : NULL;
+    s->text = copy;
     (void)snprintf(s->key, sizeof s->key, "%s", key);
     (void)pthread_mutex_unlock(&agent->lock);
+    return copy != NULL;
 }
 
 /* The newest state of the step; the caller frees. */
@@ -71,16 +74,17 @@ static bool put_question(struct doc params, struct str key, struct buf *prompt, 
     const struct doc wanted = doc_get(params, STR_LIT("requestedSchema"));
     const struct str text = doc_string(doc_get(params, STR_LIT("message")));
     struct buf name;
+    enum bt_code code;
 
     buf_init(&name, NEED_BYTES);
     doc_put_str(&name, key);
     buf_printf(prompt, "%s%.*s", first ? "" : "\n", (int)text.len, text.len > 0 ? text.ptr : "");
     buf_add_cstr(schema, first ? "" : ",");
     buf_add_cstr(required, first ? "" : ",");
-    if (doc_to_json(doc_from_buf(&name), false, schema, NULL) != BT_OK ||
-        doc_to_json(doc_from_buf(&name), false, required, NULL) != BT_OK) {
-        schema->bad = BT_LIMIT;
-    }
+    code = buf_check(&name, NULL);
+    code = code == BT_OK ? doc_to_json(doc_from_buf(&name), false, schema, NULL) : code;
+    code = code == BT_OK ? doc_to_json(doc_from_buf(&name), false, required, NULL) : code;
+    buf_fail(schema, code);
     buf_add_byte(schema, ':');
     if (wanted.ptr == NULL || doc_to_json(wanted, false, schema, NULL) != BT_OK) {
         buf_add_cstr(schema, "{}");
@@ -91,7 +95,14 @@ static bool put_question(struct doc params, struct str key, struct buf *prompt, 
 
 static void need(struct bt_step *step, struct buf *prompt, struct buf *schema, struct buf *required)
 {
-    buf_printf(schema, "},\"required\":[%s]}}}", buf_cstr(required));
+    const char *list = buf_cstr(required);
+
+    buf_fail(schema, required->bad);
+    buf_printf(schema, "},\"required\":[%s]}}}", list);
+    if (schema->bad == BT_NOMEM || prompt->bad == BT_NOMEM) {
+        step_lose(step, "the server's question");
+        return;
+    }
     bt_step_need_input(step, schema->bad == BT_OK ? buf_cstr(schema) : NULL, "%.*s",
                        prompt->len > PROMPT_MAX ? PROMPT_MAX : (int)prompt->len, buf_cstr(prompt));
 }
@@ -204,6 +215,7 @@ static void fail(struct bt_step *step, const struct mcp_call *c, bool repeatable
     case BT_TIMEOUT:
         bt_step_fail(step, "TIMEOUT", again, "%s%s", err->msg, note);
         return;
+    case BT_NOMEM:
     case BT_UNAVAILABLE:
         bt_step_fail(step, "SERVICE_UNAVAILABLE", again, "%s%s", err->msg, note);
         return;
@@ -229,13 +241,18 @@ static int read_required(struct mcp_agent *agent, struct bt_step *step, struct d
         return 0;
     }
     if (requests.ptr != NULL && doc_head(requests).kind == DOC_MAP && doc_head(requests).n > 0) {
-        if (ask_modern(step, requests) && state.ptr != NULL) {
-            keep_state(agent, bt_step_key(step), state);
+        if (ask_modern(step, requests) && state.ptr != NULL &&
+            !keep_state(agent, bt_step_key(step), state)) {
+            step_lose(step, "the server's state");
         }
         return -1;
     }
     free(*io_state);
     *io_state = state.ptr != NULL ? strndup(state.ptr, state.len) : NULL;
+    if (state.ptr != NULL && *io_state == NULL) {
+        step_lose(step, "the server's state");
+        return -1;
+    }
     return 1;
 }
 

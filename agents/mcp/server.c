@@ -34,6 +34,10 @@ enum bt_code mcp_call_line(struct mcp_server *s, struct mcp_call *c, struct buf 
     (void)pthread_mutex_lock(&s->lock);
     c->id = ++s->last_id;
     (void)pthread_mutex_unlock(&s->lock);
+    code = buf_check(&c->members, err);
+    if (code != BT_OK) {
+        return code;
+    }
     buf_init(&params, MCP_MESSAGE_MAX);
     mcp_message_params(s->modern, c->step != NULL ? c->id : 0,
                        c->step != NULL ? bt_step_traceparent(c->step) : NULL, &c->members,
@@ -97,8 +101,18 @@ static void answer_request(struct mcp_call *c, const struct mcp_message *m, stru
                                                "this client answers no such request", out, NULL);
     if (code != BT_OK) {
         buf_clear(out);
+        mcp_call_lose(c); /* the server waits for an answer */
     }
     buf_done(&result);
+}
+
+void mcp_call_lose(struct mcp_call *c)
+{
+    log_warn("mcp.no_memory", "out of memory for a message");
+    if (c != NULL) {
+        c->lost = true;
+        c->done = true;
+    }
 }
 
 bool mcp_call_take(struct mcp_server *s, struct mcp_call *c, struct doc message,
@@ -118,7 +132,7 @@ bool mcp_call_take(struct mcp_server *s, struct mcp_call *c, struct doc message,
         return true;
     case MCP_REQUEST:
         answer_request(c, &m, reply_line);
-        return false;
+        return c != NULL && c->lost;
     case MCP_NOTE:
         if (str_is(m.method, "notifications/progress") && c != NULL && c->step != NULL) {
             take_progress(c, m.body);
@@ -139,6 +153,7 @@ static enum bt_code exchange(struct mcp_server *s, struct mcp_call *c, struct bt
 {
     c->deadline = clock_mono_ms() + c->timeout_ms;
     c->done = false;
+    c->lost = false;
     return s->process != NULL ? stdio_call(s, c, err) : stream_call(s, c, err);
 }
 
@@ -147,6 +162,12 @@ static enum bt_code read_answer(struct mcp_call *c, struct mcp_message *ret, str
     struct str text;
     struct doc code;
 
+    if (c->lost || c->question.bad != BT_OK) {
+        return err_set(err, BT_NOMEM, "out of memory for a message of the server");
+    }
+    if (buf_check(&c->answer, err) != BT_OK) {
+        return err->code;
+    }
     *ret = mcp_message_read(doc_from_buf(&c->answer));
     if (ret->kind != MCP_ERROR) {
         return BT_OK;
@@ -212,23 +233,28 @@ static enum bt_code initialize(struct mcp_server *s, struct bt_error *err)
     return code == BT_OK ? BT_OK : err_wrap(err, "initialize");
 }
 
-/* A modern server answers this; a legacy one does not know it, and may wait for its handshake. */
-static bool is_modern(struct mcp_server *s)
+/* A modern server answers this; a legacy one does not know it, and may wait for its handshake.
+ * BT_NOMEM: it may be either. */
+static enum bt_code find_era(struct mcp_server *s, struct bt_error *err)
 {
     struct mcp_message m;
     struct mcp_call c;
     bool modern = false;
+    enum bt_code code;
 
     mcp_call_init(&c, "server/discover", PROBE_MS);
     s->modern = true;
-    if (exchange(s, &c, NULL) == BT_OK && read_answer(&c, &m, NULL) == BT_OK) {
+    code = exchange(s, &c, err);
+    code = code == BT_OK ? read_answer(&c, &m, err) : code;
+    if (code == BT_OK) {
         const struct doc versions = doc_get(m.body, STR_LIT("supportedVersions"));
         for (uint32_t i = 0; versions.ptr != NULL && i < doc_head(versions).n; i++) {
             modern |= str_is(doc_string(doc_at(versions, i)), MCP_MODERN);
         }
     }
     mcp_call_done(&c);
-    return modern;
+    s->modern = modern;
+    return code == BT_NOMEM ? code : BT_OK;
 }
 
 static enum bt_code connect_now(struct mcp_server *s, struct bt_error *err)
@@ -239,9 +265,10 @@ static enum bt_code connect_now(struct mcp_server *s, struct bt_error *err)
         return code;
     }
     s->session[0] = 0;
-    s->modern = is_modern(s);
-    code = s->modern ? BT_OK : initialize(s, err);
-    if (s->modern) {
+    code = find_era(s, err);
+    if (code == BT_OK && !s->modern) {
+        code = initialize(s, err);
+    } else if (code == BT_OK) {
         log_info("mcp.connected", "version=%s", MCP_MODERN);
     }
     if (code != BT_OK) {

@@ -24,7 +24,8 @@ struct mcp_call {
     msec deadline;
     struct buf answer; /* the message, as msgpack; the caller frees */
     bool done;
-    bool sent;             /* the server may have begun: a failure says nothing about effects */
+    bool lost; /* done, but there was no memory for a message that may have been its answer */
+    bool sent; /* the server may have begun: a failure says nothing about effects */
     struct buf question;   /* legacy: the parameters of an elicitation that came meanwhile */
     struct doc reply;      /* legacy: what a person answered to it; .ptr NULL = nothing yet */
     struct mcp_call *next; /* of those that wait for the same process */
@@ -70,6 +71,8 @@ BT_MUST_CHECK enum bt_code mcp_call_line(struct mcp_server *s, struct mcp_call *
  */
 bool mcp_call_take(struct mcp_server *s, struct mcp_call *c, struct doc message,
                    struct buf *reply_line);
+/* There is no memory for a message that may be its answer: it ends, with BT_NOMEM. Accepts NULL. */
+void mcp_call_lose(struct mcp_call *c);
 
 /* False when there is no process, or its output ended. */
 bool stdio_is_alive(const struct mcp_server *s);

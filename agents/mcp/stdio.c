@@ -75,16 +75,29 @@ static struct mcp_call *about(struct mcp_process *p, const struct mcp_message *m
     return c;
 }
 
+/* Whose answer it was is not known. */
+static void lose_line(struct mcp_process *p)
+{
+    (void)pthread_mutex_lock(&p->lock);
+    for (struct mcp_call *c = p->waiting; c != NULL; c = c->next) {
+        mcp_call_lose(c);
+    }
+    (void)pthread_cond_broadcast(&p->answered);
+    (void)pthread_mutex_unlock(&p->lock);
+}
+
 static void take_line(struct mcp_process *p, struct str line)
 {
     struct mcp_message m;
     struct mcp_call *c;
     struct buf doc;
     struct buf reply;
+    enum bt_code code;
 
     buf_init(&doc, json_doc_capacity(MCP_MESSAGE_MAX));
     buf_init(&reply, MCP_MESSAGE_MAX);
-    if (json_to_doc(line, &limits, &doc, NULL) == BT_OK) {
+    code = json_to_doc(line, &limits, &doc, NULL);
+    if (code == BT_OK) {
         m = mcp_message_read(doc_from_buf(&doc));
         (void)pthread_mutex_lock(&p->lock);
         c = m.kind == MCP_RESULT || m.kind == MCP_ERROR ? find(p, m.id_u64) : about(p, &m);
@@ -95,6 +108,8 @@ static void take_line(struct mcp_process *p, struct str line)
         if (reply.len > 0) {
             (void)write_line(p, buf_cstr(&reply), reply.len, NULL);
         }
+    } else if (code == BT_NOMEM) {
+        lose_line(p);
     } else if (line.len > 0) {
         log_warn("mcp.no_message", "a line of %zu bytes is no JSON", line.len);
     }
@@ -110,22 +125,26 @@ static void *read_all(void *self)
     ssize_t n = 1;
 
     buf_init(&line, MCP_MESSAGE_MAX);
-    while (bytes != NULL && n > 0 && line.bad == BT_OK) {
+    while (bytes != NULL && n > 0 && line.bad != BT_LIMIT) {
         n = read(p->out, bytes, READ_BYTES);
         if (n < 0 && errno == EINTR) {
             n = 1;
             continue;
         }
-        for (ssize_t i = 0; i < n && line.bad == BT_OK; i++) {
+        for (ssize_t i = 0; i < n && line.bad != BT_LIMIT; i++) {
             if (bytes[i] == '\n') {
-                take_line(p, str_trimmed(buf_str(&line)));
+                if (line.bad == BT_OK) {
+                    take_line(p, str_trimmed(buf_str(&line)));
+                } else {
+                    lose_line(p);
+                }
                 buf_clear(&line);
             } else {
                 buf_add_byte(&line, (uint8_t)bytes[i]);
             }
         }
     }
-    if (line.bad != BT_OK) {
+    if (line.bad == BT_LIMIT) {
         log_err("mcp.too_large", "a line of the server has more than %d bytes", MCP_MESSAGE_MAX);
     }
     buf_done(&line);
@@ -292,7 +311,7 @@ enum bt_code stdio_call(struct mcp_server *s, struct mcp_call *c, struct bt_erro
     }
     leave(p, c);
     (void)pthread_mutex_unlock(&p->lock);
-    if (code == BT_TIMEOUT || code == BT_CANCELLED) {
+    if (code == BT_TIMEOUT || code == BT_CANCELLED || c->lost) {
         cancel(p, c);
     }
     buf_done(&line);

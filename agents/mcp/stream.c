@@ -1,12 +1,11 @@
 /* Calls over Streamable HTTP: each request is a POST; the answer is JSON, or a stream of events. */
-#include <stdio.h>
-
 #include "agents/mcp/server.h"
+#include "agents/web/lines.h"
 #include "agents/web/sse.h"
 #include "baton/agent.h"
 #include "protocol/base/clock.h"
 
-enum { HEADERS_MAX = 32, LINE_MAX_BYTES = 2048, NOTE_MS = 10000 };
+enum { NOTE_MS = 10000 };
 
 static const struct json_limits limits = {MCP_MESSAGE_MAX, 64, 4 * 1000 * 1000};
 
@@ -19,9 +18,7 @@ struct posting {
     bool is_stream;
     struct buf replies[4]; /* lines that answer requests of the server */
     uint32_t n_replies;
-    struct arena texts;
-    const char *headers[HEADERS_MAX + 1];
-    const char *secret[2];
+    struct web_lines lines;
 };
 
 /* ---- reading ---- */
@@ -31,16 +28,20 @@ static bool see_message(void *self, struct str data)
     struct posting *p = self;
     struct buf doc;
     struct buf reply;
+    enum bt_code code;
     bool on = true;
 
     buf_init(&doc, json_doc_capacity(MCP_MESSAGE_MAX));
     buf_init(&reply, MCP_MESSAGE_MAX);
-    if (json_to_doc(data, &limits, &doc, NULL) == BT_OK) {
+    code = json_to_doc(data, &limits, &doc, NULL);
+    if (code == BT_OK) {
         on = !mcp_call_take(p->s, p->c, doc_from_buf(&doc), &reply);
+    } else if (code == BT_NOMEM) {
+        mcp_call_lose(p->c);
+        on = false;
     }
-    if (reply.len > 0 && p->n_replies < sizeof p->replies / sizeof p->replies[0]) {
+    if (reply.len > 0 && p->c != NULL && p->n_replies < sizeof p->replies / sizeof p->replies[0]) {
         p->replies[p->n_replies++] = reply;
-        on = on && p->c != NULL;
     } else {
         buf_done(&reply);
     }
@@ -57,7 +58,10 @@ static void send_replies(struct posting *p)
     for (uint32_t i = 0; i < p->n_replies; i++) {
         struct posting other = {.s = p->s};
         struct web_response r;
-        (void)post(&other, buf_cstr(&p->replies[i]), p->replies[i].len, NOTE_MS, &r, NULL);
+        if (post(&other, buf_cstr(&p->replies[i]), p->replies[i].len, NOTE_MS, &r, NULL) ==
+            BT_NOMEM) {
+            mcp_call_lose(p->c); /* the server waits for it */
+        }
         web_response_done(&r);
         buf_done(&p->replies[i]);
     }
@@ -76,6 +80,7 @@ static bool take_bytes(void *self, struct str bytes)
     if (p->is_stream) {
         on = sse_take(&p->sse, bytes, see_message, p);
         send_replies(p);
+        on = on && (p->c == NULL || !p->c->lost);
     } else {
         buf_add_str(&p->plain, bytes);
         on = p->plain.bad == BT_OK;
@@ -91,52 +96,32 @@ static bool is_cancelled(void *self)
 
 /* ---- writing ---- */
 
-static void add(struct posting *p, const char *name, struct str value)
-{
-    char line[LINE_MAX_BYTES];
-    size_t n = 0;
-
-    while (n < HEADERS_MAX && p->headers[n] != NULL) {
-        n++;
-    }
-    if (n < HEADERS_MAX && value.len > 0) {
-        (void)snprintf(line, sizeof line, "%s: %.*s", name, STR_ARG(value));
-        p->headers[n] = arena_str(&p->texts, str_from(line)).ptr;
-    }
-}
-
 static void make_headers(struct posting *p)
 {
     struct mcp_server *s = p->s;
-    const struct mcp_settings *settings = s->settings;
-    struct doc_cursor c = doc_cursor(settings->headers);
+    struct web_lines *l = &p->lines;
+    struct doc_cursor c = doc_cursor(s->settings->headers);
     struct doc_head head = {.n = 0};
-    char line[LINE_MAX_BYTES];
 
-    add(p, "Content-Type", STR_LIT("application/json"));
-    add(p, "Accept", STR_LIT("application/json, text/event-stream"));
+    web_lines_add(l, STR_LIT("Content-Type"), STR_LIT("application/json"));
+    web_lines_add(l, STR_LIT("Accept"), STR_LIT("application/json, text/event-stream"));
     if (s->modern) {
-        add(p, "MCP-Protocol-Version", STR_LIT(MCP_MODERN));
-        add(p, "Mcp-Method", str_from(p->c != NULL ? p->c->method : ""));
-        add(p, "Mcp-Name", str_from(p->c != NULL && p->c->name != NULL ? p->c->name : ""));
+        web_lines_add(l, STR_LIT("MCP-Protocol-Version"), STR_LIT(MCP_MODERN));
+        web_lines_add(l, STR_LIT("Mcp-Method"), str_from(p->c != NULL ? p->c->method : ""));
+        web_lines_add(l, STR_LIT("Mcp-Name"),
+                      str_from(p->c != NULL && p->c->name != NULL ? p->c->name : ""));
     } else if (s->sessions > 0) {
-        add(p, "MCP-Protocol-Version", STR_LIT(MCP_LEGACY));
-        add(p, "Mcp-Session-Id", str_from(s->session));
+        web_lines_add(l, STR_LIT("MCP-Protocol-Version"), STR_LIT(MCP_LEGACY));
+        web_lines_add(l, STR_LIT("Mcp-Session-Id"), str_from(s->session));
     }
-    if (settings->headers.ptr != NULL) {
+    if (s->settings->headers.ptr != NULL) {
         (void)doc_next(&c, &head);
     }
     for (uint32_t i = 0; i < head.n; i++) {
         const struct str name = doc_string(doc_skip(&c));
-        char text[128];
-        (void)snprintf(text, sizeof text, "%.*s", STR_ARG(name));
-        add(p, text, doc_string(doc_skip(&c)));
+        web_lines_add(l, name, doc_string(doc_skip(&c)));
     }
-    if (settings->bearer != NULL) {
-        (void)snprintf(line, sizeof line, "Authorization: Bearer %s", settings->bearer);
-        p->secret[0] = arena_str(&p->texts, str_from(line)).ptr;
-        explicit_bzero(line, sizeof line);
-    }
+    web_lines_bearer(l, s->settings->bearer);
 }
 
 static enum bt_code post(struct posting *p, const char *line, size_t len, uint64_t timeout_ms,
@@ -144,23 +129,27 @@ static enum bt_code post(struct posting *p, const char *line, size_t len, uint64
 {
     enum bt_code code;
 
-    p->texts.max = 256 * 1024;
     sse_init(&p->sse, MCP_MESSAGE_MAX);
     buf_init(&p->plain, MCP_MESSAGE_MAX);
     make_headers(p);
+    *r = (struct web_response){.status = 0};
     const struct web_request request = {.method = "POST",
                                         .url = p->s->settings->url,
-                                        .headers = p->headers,
-                                        .secret_headers = p->secret,
+                                        .headers = p->lines.plain,
+                                        .secret_headers = p->lines.secret,
                                         .body = {line, len},
                                         .timeout_ms = timeout_ms,
                                         .max_bytes = 4u * MCP_MESSAGE_MAX,
                                         .cancelled = is_cancelled,
                                         .take = take_bytes,
                                         .self = p};
-    *r = (struct web_response){.status = 0};
-    code = web_call(&p->s->settings->policy, &request, r, err);
-    if (p->c != NULL && !p->c->done && p->plain.len > 0) {
+    code = web_lines_check(&p->lines, err);
+    if (code == BT_OK) {
+        code = web_call(&p->s->settings->policy, &request, r, err);
+    }
+    if (p->plain.bad != BT_OK || sse_check(&p->sse, NULL) != BT_OK) {
+        code = p->plain.bad != BT_OK ? buf_check(&p->plain, err) : sse_check(&p->sse, err);
+    } else if (p->c != NULL && !p->c->done && p->plain.len > 0) {
         (void)see_message(p, str_trimmed(buf_str(&p->plain)));
     }
     if (p->c != NULL && r->status >= 300 && r->body.len > 0 && !p->c->done) {
@@ -172,7 +161,7 @@ static enum bt_code post(struct posting *p, const char *line, size_t len, uint64
     send_replies(p);
     sse_done(&p->sse);
     buf_done(&p->plain);
-    arena_done(&p->texts);
+    web_lines_done(&p->lines);
     return code;
 }
 

@@ -127,6 +127,28 @@ static void each_form_of_an_answer_is_one(void **state)
     }
 }
 
+/* An answer in the status is whole, too. */
+static void a_status_of_any_length_is_the_text(void **state)
+{
+    enum { LONG = 70000 };
+    char *result = malloc(LONG + 200);
+    char *text = malloc(LONG + 1);
+
+    (void)state;
+    assert_true(result != NULL && text != NULL);
+    memset(text, 'x', LONG);
+    text[LONG] = 0;
+    (void)snprintf(result, LONG + 200,
+                   "{'task':{'id':'t','status':{'state':'TASK_STATE_COMPLETED','message':{'parts':["
+                   "{'text':'%s'}]}}}}",
+                   text);
+    a2a_use(true, false, "");
+    a2a_next(result);
+    a2a_says(a2a_do("read", "{}"), text);
+    free(result);
+    free(text);
+}
+
 static void each_end_has_its_outcome(void **state)
 {
     static const struct {
@@ -512,6 +534,7 @@ int main(void)
         TEST(without_a_message_the_task_is_it),
         TEST(headers_and_the_key_go_along),
         TEST(each_form_of_an_answer_is_one),
+        TEST(a_status_of_any_length_is_the_text),
         TEST(each_end_has_its_outcome),
         TEST(what_is_no_answer_is_an_error_of_the_agent),
         TEST(an_agent_that_cannot_be_reached_is_asked_again),

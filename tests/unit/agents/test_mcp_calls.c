@@ -303,6 +303,44 @@ static void a_server_that_asks_gets_an_answer(void **state)
                         "client answers no such request'}}"));
 }
 
+/* What a server says to an answer of ours is no place for a request of its own. */
+static void a_server_cannot_ask_for_ever(void **state)
+{
+    (void)state;
+    mcp_http(false, "");
+    service_at("/mcp", 200, "",
+               "data: {\"id\":\"p\",\"method\":\"ping\"}\n\n"
+               "data: {\"id\":null,\"result\":{\"content\":[]}}\n\n");
+    mcp_says(mcp_do("work", "{}"), "'text':'done'");
+    assert_int_equal(service_count(), 2);
+}
+
+static void every_header_is_sent_whole(void **state)
+{
+    char key[4097];
+    char members[4096] = ",'bearer':{'env':'MCP_LONG_KEY'},'headers':{";
+    char line[4200];
+
+    (void)state;
+    memset(key, 'k', sizeof key - 1);
+    key[sizeof key - 1] = 0;
+    assert_int_equal(setenv("MCP_LONG_KEY", key, 1), 0);
+    for (int i = 0; i < 64; i++) {
+        (void)snprintf(members + strlen(members), sizeof members - strlen(members),
+                       "%s'X-%d':'v%d'", i > 0 ? "," : "", i, i);
+    }
+    (void)snprintf(members + strlen(members), sizeof members - strlen(members), "}");
+    mcp_http(true, members);
+    mcp_next("{'id':2,'result':{'content':[]}}");
+    mcp_says(mcp_do("work", "{}"), "'text':'done'");
+    for (int i = 0; i < 64; i++) {
+        (void)snprintf(line, sizeof line, "\r\nX-%d: v%d\r\n", i, i);
+        service_expect(0, line);
+    }
+    (void)snprintf(line, sizeof line, "\r\nAuthorization: Bearer %s\r\n", key);
+    service_expect(0, line);
+}
+
 static void a_question_within_a_call_goes_to_a_person(void **state)
 {
     static const char asks[] =
@@ -511,6 +549,8 @@ int main(void)
         TEST(a_call_ends_in_time),
         TEST(a_stream_has_its_answer_among_other_messages),
         TEST(a_server_that_asks_gets_an_answer),
+        TEST(a_server_cannot_ask_for_ever),
+        TEST(every_header_is_sent_whole),
         TEST(a_question_within_a_call_goes_to_a_person),
         TEST(a_session_that_is_forgotten_begins_again),
         TEST(a_result_that_needs_input_is_a_question),
