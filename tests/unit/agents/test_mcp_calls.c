@@ -303,7 +303,7 @@ static void a_server_that_asks_gets_an_answer(void **state)
                         "client answers no such request'}}"));
 }
 
-/* What a server says to an answer of ours is no place for a request of its own. */
+/* A request in what comes back for an answer of ours is not answered. */
 static void a_server_cannot_ask_for_ever(void **state)
 {
     (void)state;
