@@ -32,13 +32,11 @@ bool state_file_make(char ret_path[PATH_MAX])
 
 void state_file_remove(const char *path)
 {
-    if (path[0] != 0) {
-        (void)unlink(path);
-    }
+    (void)unlink(path);
 }
 
-/* The program may have put another file in its place: neither a link is followed nor a pipe waited
- * for. Reads one byte more than is allowed. */
+/* "" and a file that is gone are empty. The program may have put another file in its place: neither
+ * a link is followed nor a pipe waited for. Reads one byte more than is allowed. */
 static enum bt_code read_patch(const char *path, struct buf *bytes, struct bt_error *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -88,9 +86,6 @@ bool state_file_reply(struct bt_step *step, const char *id, const char *path)
     struct bt_error err;
     enum bt_code code;
 
-    if (path[0] == 0) {
-        return true;
-    }
     buf_init(&bytes, LIMIT_STATE_BYTES + 8192);
     code = read_patch(path, &bytes, &err);
     if (code == BT_OK && bytes.len > 0) {

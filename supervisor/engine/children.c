@@ -153,9 +153,9 @@ static void put_counts(const struct open_plan *child, uint32_t over, uint32_t al
     }
 }
 
-/* When the per cent changed, and (`ends`) when the counts did. Its data is what step_children of
- * messages.def has, but for `round`, which is from 0 on. */
-static void tell_progress(struct engine *engine, struct open_plan *child, bool begins, bool ends)
+/* When the per cent changed. Its data is what step_children of messages.def has, but for `round`,
+ * which is from 0 on. */
+static void tell_progress(struct engine *engine, struct open_plan *child, bool begins)
 {
     const struct run *run = core_block_run(child->block);
     const uint32_t all = run->n_steps - run->superseded;
@@ -167,11 +167,10 @@ static void tell_progress(struct engine *engine, struct open_plan *child, bool b
 
     struct open_plan_more *more = open_plan_more_change(child);
 
-    if (ends ? over == more->told_over : !begins && percent == more->told_percent) {
+    if (!begins && percent == more->told_percent) {
         return;
     }
     more->told_percent = percent;
-    more->told_over = over;
     buf_init(&data, 512);
     doc_put_map(&data, 7);
     doc_put_cstr(&data, "planId");
@@ -205,13 +204,13 @@ enum bt_code engine_child_record(struct engine *engine, struct open_plan *child,
         return BT_OK;
     }
     if (rec->type == REC_PLAN_COMPLETED) {
-        tell_progress(engine, child, false, true);
+        tell_progress(engine, child, false); /* what had not begun has ended now */
         code = child_answer(engine, child, rec, summary, &ev, err);
         if (code == BT_OK) {
             tell(engine, child, &ev);
         }
     } else if (rec->type == REC_PLAN_STARTED || rec->type == REC_STEP_COMPLETED) {
-        tell_progress(engine, child, rec->type == REC_PLAN_STARTED, false);
+        tell_progress(engine, child, rec->type == REC_PLAN_STARTED);
     }
     return code;
 }

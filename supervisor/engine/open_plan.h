@@ -41,7 +41,6 @@ struct open_plan_more {
     struct signals signals;
     struct str failure;    /* the whole error that it will have failed with; own memory */
     uint32_t told_percent; /* of a child plan: what its parent knows of it */
-    uint32_t told_over;    /* likewise: steps that have ended */
     /* Of one that was rebuilt to look at it: the plan that it is a child of; else NULL. */
     const struct open_plan *within;
 };

@@ -83,6 +83,34 @@ static void an_item_that_fails_fails_the_step_with_its_reason(void **state)
     house_close(h);
 }
 
+/* Steps that have not begun end with their plan, without an event of their own. */
+static void a_child_that_ends_early_tells_its_last_counts(void **state)
+{
+    struct house *h = open_house();
+    const char *id;
+
+    (void)state;
+    house_join(h, "busy", 1);
+    (void)house_submit(h, "'plan':{'goal':'g','steps':[{'stepId':'a','agentId':'busy','skill':'do',"
+                          "'task':'t'}]}");
+    id = house_submit(
+        h,
+        "'plan':{'goal':'g','steps':[{'stepId':'e','task':'all','maxRetries':0,'plan':{"
+        "'document':{'goal':'h','policy':{'planTimeoutMs':5000},'steps':[" STEP(
+            "x",
+            "") ",{'stepId':'y','agentId':'busy','skill':'do','task':'t','dependsOn':['x']}]}}}]}");
+    house_wait(h, 1);
+    house_done(h, "calc", "'result':{'text':'X'}");
+    house_wait(h, 1);
+    house_says(h, house_event(h, "plan_step_progress"), "stepId=e; percent=50; n=1");
+    house_wait(h, 12000);
+    house_says(h, view(h, id),
+               "status=failed; steps.0.children.steps=2; steps.0.children.over=2; "
+               "steps.0.children.completed=1");
+    house_says(h, house_event(h, "plan_step_progress"), "stepId=e; percent=100; n=2");
+    house_close(h);
+}
+
 static void lists_are_of_so_many_items(void **state)
 {
     static const struct {
@@ -306,6 +334,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_item_is_done_and_the_results_are_a_list),
         cmocka_unit_test(an_item_that_fails_fails_the_step_with_its_reason),
+        cmocka_unit_test(a_child_that_ends_early_tells_its_last_counts),
         cmocka_unit_test(lists_are_of_so_many_items),
         cmocka_unit_test(a_round_follows_until_its_condition_holds),
         cmocka_unit_test(the_answer_of_a_plan_inside_is_the_result_of_its_step),

@@ -550,6 +550,31 @@ static void a_reading_that_stops_half_way_is_an_error_and_the_next_one_is_right(
     buf_done(&sound);
 }
 
+/* Its name, its rule and its document are three readings: each of them may be the one that stops.
+ */
+static void a_schedule_is_read_whole_or_not_at_all(void **state)
+{
+    struct fixture *f = *state;
+    bool stopped = true;
+
+    journal_fill(f->j);
+    for (uint64_t at = 1; stopped; at++) {
+        struct stops stop = {.at = at};
+        struct journal_schedule got = {.name = {NULL, 0}};
+        struct bt_error err = {.msg = ""};
+        sqlite3_progress_handler(sqlite_of(f->j)->db, 1, on_progress, &stop);
+        const enum bt_code code = journal_schedule_by_name(f->j, STR_LIT("n0"), &got, &err);
+        sqlite3_progress_handler(sqlite_of(f->j)->db, 0, NULL, NULL);
+        stopped = stop.ops >= at;
+        if (stopped ? code == BT_OK || code == BT_NOT_FOUND || err.msg[0] == 0
+                    : code != BT_OK || !str_is(got.name, "n0") || got.doc.len == 0) {
+            fail_msg("operation %llu of %llu: %d: %s", (unsigned long long)at,
+                     (unsigned long long)stop.ops, (int)code, err.msg);
+        }
+        assert_true(stopped || at > 10);
+    }
+}
+
 /* Nothing of the batch is there afterwards, and what was there before is. */
 static void a_write_that_stops_half_way_takes_its_batch_back(void **state)
 {
@@ -599,6 +624,7 @@ int main(void)
         ON(the_reason_of_a_failure_reaches_who_asks_and_needs_nobody, memory),
         ON(a_journal_without_a_position_left_refuses_rows, memory),
         ON(a_reading_that_stops_half_way_is_an_error_and_the_next_one_is_right, sqlite),
+        ON(a_schedule_is_read_whole_or_not_at_all, sqlite),
         ON(a_write_that_stops_half_way_takes_its_batch_back, sqlite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
