@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "protocol/base/assert.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 #include "protocol/client/state.h"
@@ -474,9 +475,8 @@ static int finish(struct daemon *d)
     }
     if (journal_room(d->journal) == JOURNAL_FULL) {
         log_warn("supervisor.stop", "the disk is full");
-    } else if (journal_dirty(d->journal) && journal_commit(d->journal, &err) != BT_OK) {
-        log_warn("supervisor.stop", "%s", err.msg);
     }
+    DEBUG_ASSERT(!journal_dirty(d->journal)); /* each cycle commits what it wrote */
     spawn_close(d->spawn);
     journal_while_waiting(d->journal, NULL, NULL);
     journal_close(d->journal);

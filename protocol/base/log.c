@@ -63,6 +63,11 @@ void log_use_journal_prefix(bool on)
     journal_prefix = on;
 }
 
+bool log_has_journal_prefix(void)
+{
+    return journal_prefix;
+}
+
 enum log_level log_max_level(void)
 {
     return threshold;

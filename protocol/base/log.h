@@ -20,6 +20,7 @@ void log_setup(enum log_level max_level, log_sink sink, void *self);
 /* The default sink writes "<N>event text" without a time, as systemd's journal expects
  * (sd-daemon(3)). Call before threads start. */
 void log_use_journal_prefix(bool on);
+bool log_has_journal_prefix(void);
 enum log_level log_max_level(void);
 /* Maps "err", "warn", "info" and "debug"; LOG_LEVEL_COUNT for any other name. */
 enum log_level log_level_from_name(const char *name);

@@ -5,6 +5,7 @@
 #include "supervisor/engine/access.h"
 #include "supervisor/plan/recipe.h"
 #include "supervisor/schedule/cron_text.h"
+#include "supervisor/schedule/rules/name.h"
 #include "supervisor/schedule/schedule_internal.h"
 
 enum {
@@ -15,22 +16,6 @@ enum {
 };
 
 /* ---- the rule ---- */
-
-static enum bt_code check_name(struct str name, struct bt_error *err)
-{
-    bool ok = name.len > 0 && name.len <= SCHEDULE_NAME_MAX;
-
-    for (size_t i = 0; i < name.len && ok; i++) {
-        const char c = name.ptr[i];
-        const bool letter =
-            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        ok = letter || (i > 0 && (c == '.' || c == '_' || c == '-'));
-    }
-    return ok ? BT_OK
-              : err_set(err, BT_INVALID,
-                        "name: expected 1 to %d of A-Z a-z 0-9 . _ -, the first a letter or digit",
-                        SCHEDULE_NAME_MAX);
-}
 
 static enum bt_code read_kind(const struct msg_schedule_put *m, struct schedule *p, msec now,
                               const struct zone *zone, struct bt_error *err)
@@ -344,7 +329,7 @@ static enum bt_code check_put(struct schedules *s, const struct msg_schedule_put
                               const struct schedule *before, struct schedule *p,
                               struct submission *d, struct bt_error *err)
 {
-    enum bt_code code = before != NULL ? BT_OK : check_name(m->name, err);
+    enum bt_code code = before != NULL ? BT_OK : schedule_name_check(m->name, err);
 
     if (code == BT_OK && strlen(p->name) > SCHEDULE_NAME_MAX) {
         return err_set(err, BT_LIMIT,

@@ -16,7 +16,7 @@
 struct schedules;
 struct schedule; /* valid until the next call that changes schedules */
 
-enum { SCHEDULES_MAX = 200000, SCHEDULE_BACKFILL_MAX = 1000, SCHEDULE_NAME_MAX = 64 };
+enum { SCHEDULES_MAX = 200000, SCHEDULE_BACKFILL_MAX = 1000 };
 
 BT_MUST_CHECK enum bt_code schedules_new(struct engine *engine, struct schedules **ret,
                                          struct bt_error *err);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/base/log.h"
 #include "supervisor/spawn/spawner.h"
 
 #define SOCKET_NAME "spawner.sock"
@@ -133,7 +134,7 @@ enum bt_code spawn_link_start(struct spawn_link *link, struct bt_error *err)
     char program[] = "batond-spawner";
     char argument[] = SPAWNER_ARGUMENT;
     char fd_text[] = "3";
-    char flags[2] = {link->no_cgroup ? '1' : '0', 0};
+    char flags[12];
     char *argv[] = {program, argument, link->state_path, fd_text, link->grace, flags, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
@@ -144,6 +145,10 @@ enum bt_code spawn_link_start(struct spawn_link *link, struct bt_error *err)
     if (code != BT_OK) {
         return code;
     }
+    (void)snprintf(flags, sizeof flags, "%d",
+                   (link->no_cgroup ? SPAWNER_NO_CGROUP : 0) |
+                       (log_has_journal_prefix() ? SPAWNER_LOG_JOURNAL : 0) |
+                       SPAWNER_LOG_LEVEL * (int)log_max_level());
     (void)posix_spawn_file_actions_init(&actions);
     (void)posix_spawnattr_init(&attr);
     failed = posix_spawn_file_actions_adddup2(&actions, listener, SPAWNER_LISTEN_FD);

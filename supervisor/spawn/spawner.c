@@ -15,8 +15,6 @@
 #include "protocol/base/log.h"
 #include "supervisor/spawn/spawner_internal.h"
 
-enum { FLAG_NO_CGROUP = 1 };
-
 /* Order of the poll set; the exec pipes follow. */
 enum { POLL_SIGNALS, POLL_LISTENER, POLL_CONN, POLL_FIXED };
 
@@ -273,6 +271,7 @@ static int run(struct spawner *s, int listener, bool use_cgroup)
 int spawner_main(int argc, char **argv)
 {
     struct spawner *s = calloc(1, sizeof *s);
+    unsigned long flags;
     int status = 2;
 
     hide_process(); /* it keeps the environment of the daemon, and has had that of its agents */
@@ -284,13 +283,15 @@ int spawner_main(int argc, char **argv)
                       SPAWNER_ARGUMENT);
         goto out;
     }
+    flags = strtoul(argv[5], NULL, 10);
+    log_setup((enum log_level)(flags / SPAWNER_LOG_LEVEL % LOG_LEVEL_COUNT), NULL, NULL);
+    log_use_journal_prefix((flags & SPAWNER_LOG_JOURNAL) != 0);
     s->state_path = argv[2];
     s->conn = -1;
     s->cgroup = CGROUP_NONE;
     s->orphan_grace_ms = strtoull(argv[4], NULL, 10);
     buf_init(&s->out, PACKET_BYTES);
-    status =
-        run(s, (int)strtol(argv[3], NULL, 10), (strtoul(argv[5], NULL, 10) & FLAG_NO_CGROUP) == 0);
+    status = run(s, (int)strtol(argv[3], NULL, 10), (flags & SPAWNER_NO_CGROUP) == 0);
     cgroup_done(&s->cgroup);
     proc_done(&s->procs);
     buf_done(&s->out);

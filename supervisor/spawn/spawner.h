@@ -11,6 +11,9 @@
 /* The first argument of a spawner: PROGRAM --spawner STATE_DIR LISTEN_FD ORPHAN_GRACE_MS FLAGS */
 #define SPAWNER_ARGUMENT "--spawner"
 
+/* FLAGS, as a decimal number. The others are the enum log_level up to which it logs. */
+enum { SPAWNER_NO_CGROUP = 1, SPAWNER_LOG_JOURNAL = 2, SPAWNER_LOG_LEVEL = 4 };
+
 /* Returns at the spawner's end. The value is the exit status: 0 = orderly, 2 = wrong arguments, 1 =
  * other errors. */
 int spawner_main(int argc, char **argv);

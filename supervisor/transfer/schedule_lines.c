@@ -5,6 +5,7 @@
 
 #include "protocol/wire/mp_validate.h"
 #include "protocol/wire/msg.h"
+#include "supervisor/schedule/rules/name.h"
 #include "supervisor/transfer/transfer_internal.h"
 
 static const char WHY_PAUSED[] = "it was imported: resume it here when it rests where it came from";
@@ -90,17 +91,33 @@ enum bt_code export_schedules(struct journal *journal, struct schedule_place *pl
 
 /* ---- in ---- */
 
+/* As schedule.put has it; a submitter's own begins with its id and ":". */
+static enum bt_code check_name(struct str name, struct str owner, struct bt_error *err)
+{
+    const bool own = owner.len > 0 && name.len > owner.len && name.ptr[owner.len] == ':' &&
+                     memcmp(name.ptr, owner.ptr, owner.len) == 0;
+    const size_t n = own ? owner.len + 1 : 0;
+
+    if (name.len > SCHEDULE_NAME_MAX) {
+        return err_set(err, BT_INVALID, "name: expected at most %d bytes", SCHEDULE_NAME_MAX);
+    }
+    return schedule_name_check(name.len > 0 ? (struct str){name.ptr + n, name.len - n} : name, err);
+}
+
 enum bt_code import_schedule_begin(struct schedule_import *s, struct journal *journal,
                                    struct doc line, bool *ret_exists, struct bt_error *err)
 {
     const struct str name = line_get_text(line, "name");
     const struct str owner = line_get_text(line, "owner");
     struct journal_schedule old;
-    enum bt_code code;
+    enum bt_code code = check_name(name, owner, err);
 
-    if (name.len == 0 || name.len > LIMIT_ID_BYTES || memchr(name.ptr, 0, name.len) != NULL ||
-        owner.len > LIMIT_ID_BYTES || memchr(owner.ptr != NULL ? owner.ptr : "", 0, owner.len)) {
-        return err_set(err, BT_INVALID, "name, owner: expected at most 64 bytes");
+    if (code != BT_OK) {
+        return code;
+    }
+    if (owner.len > LIMIT_ID_BYTES ||
+        memchr(owner.ptr != NULL ? owner.ptr : "", 0, owner.len) != NULL) {
+        return err_set(err, BT_INVALID, "owner: expected at most 64 bytes");
     }
     (void)snprintf(s->name, sizeof s->name, "%.*s", STR_ARG(name));
     (void)snprintf(s->owner, sizeof s->owner, "%.*s", STR_ARG(owner));

@@ -151,7 +151,7 @@ class Start(BatonTest):
     def test_it_does_as_it_is_set(self):
         d = self.daemon(config="log: {level: warn}\n", start=False, prefix=["sh", "-c", "ulimit -Sn 1024; exec \"$0\" \"$@\""])
         d.start(agents=False)
-        self.assertNotIn("supervisor.started", d.log())
+        self.assertNotIn(" info ", d.log(), "neither of the daemon nor of its spawner")
         with open("/proc/%d/limits" % d.process.pid, encoding="ascii") as f:
             soft, hard = [x for x in f if x.startswith("Max open files")][0].split()[3:5]
         self.assertEqual(soft, hard)
@@ -159,7 +159,8 @@ class Start(BatonTest):
         self.assertEqual(d.stop(), 0)
         d.config.write_text(d.config.read_text().replace("{level: warn}", "{format: journal}"))
         d.start(agents=False)
-        self.assertIn("<6>", d.log())
+        self.assertIn("\n<6>spawner.start ", d.log())
+        self.assertNotIn(" info ", d.log())
         # A credential counts as soon as its file is there, and no longer than that.
         d.cli("credential", "add", "op", "--role", "admin")
         d.credential = ("op", d.state / "credentials/op")

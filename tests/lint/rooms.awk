@@ -44,7 +44,7 @@ BEGIN {
     may["supervisor/schedule/rules"] = base " protocol/zone supervisor/core/mutant.h"
     may["supervisor/schedule"] = below " protocol/zone protocol/auth supervisor/auth supervisor/engine supervisor/schedule/rules"
     may["supervisor/retention"] = base " protocol/wire supervisor/journal supervisor/plan"
-    may["supervisor/transfer"] = base " protocol/wire supervisor/core/run/record.h supervisor/journal supervisor/plan"
+    may["supervisor/transfer"] = base " protocol/wire supervisor/core/run/record.h supervisor/journal supervisor/plan supervisor/schedule/rules/name.h"
     may["supervisor/dispatch"] = below " protocol/auth protocol/artifact protocol/jsonschema protocol/link supervisor/keyword supervisor/engine supervisor/query"
     may["supervisor/conversation"] = below " protocol/auth supervisor/audit supervisor/engine supervisor/query supervisor/dispatch"
     may["supervisor/api"] = below " protocol/client/fleet_map.h protocol/artifact protocol/auth supervisor/auth protocol/link protocol/messages.def supervisor/engine supervisor/query supervisor/artifacts supervisor/retention supervisor/schedule supervisor/transfer supervisor/dispatch supervisor/conversation supervisor/audit"

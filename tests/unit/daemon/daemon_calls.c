@@ -324,21 +324,12 @@ WRAPPED(enum bt_code, state_endpoints_write,
 WRAPPED(enum bt_code, state_endpoints_remove,
         (const char *dir, struct uuid instance, struct bt_error *err))
 {
-    dw.dirty = dw.dirty_end;
     if (!begins("state_endpoints_remove", true, err)) {
         return err->code;
     }
     MUST(strcmp(dir, dw.d->opt->engine.state_dir) == 0);
     MUST(memcmp(&instance, &engine_options(dw.d->engine)->instance, sizeof instance) == 0);
     return __real_state_endpoints_remove(dir, instance, err);
-}
-
-/* A commit of the end is told; those of cycles are engine_end's. */
-WRAPPED(enum bt_code, journal_commit, (struct journal * j, struct bt_error *err))
-{
-    const char *name = dw.dirty_end && dw.dirty ? "journal_commit at the end" : "journal_commit";
-
-    return begins(name, dw.dirty_end && dw.dirty, err) ? __real_journal_commit(j, err) : err->code;
 }
 
 WRAPPED(void, engine_hold, (struct engine * e, bool hold))
@@ -483,11 +474,6 @@ WRAPPED(void, notify_service_manager, (const char *state))
 WRAPPED(enum journal_room, journal_room, (struct journal * j))
 {
     return dw.room >= 0 ? (enum journal_room)dw.room : __real_journal_room(j);
-}
-
-WRAPPED(bool, journal_dirty, (const struct journal *j))
-{
-    return dw.dirty || __real_journal_dirty(j);
 }
 
 WRAPPED(const char *, journal_note, (const struct journal *j))

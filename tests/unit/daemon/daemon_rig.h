@@ -41,7 +41,6 @@ struct daemon_world {
     /* In the hands of the test. */
     int room; /* enum journal_room; -1: what the journal has */
     bool stalled, behind, full, foreign, standby_stops, other_owner;
-    bool dirty, dirty_end; /* a row waits for its commit; at the end */
     msec due[RIG_DUE]; /* of engine, spawner, roster, schedules, files, retention; 0 = as it is */
     msec canary_age;
     uint64_t reaper_ns, waited_ms;

@@ -377,12 +377,6 @@ static void stalled_in_a_stop(int n)
 
 /* ---- ends ---- */
 
-static void dirty_end(int n)
-{
-    dw.dirty_end = true;
-    (void)is_last(n, 1);
-}
-
 static void other_owner(int n)
 {
     dw.other_owner = n == 2;
@@ -544,8 +538,6 @@ static const struct daemon_case cases[] = {
      .yaml = AGENT,
      .at = stalled_in_a_stop,
      .waits = true},
-    {.title = "A row that waits at the end is committed.", .at = dirty_end},
-    {.title = "It cannot be.", .at = dirty_end, .fails = "journal_commit at the end"},
     {.title = "A disk that is full at the end.", .at = room_goes_at_the_end},
     {.title = "Addresses that cannot be removed.", .fails = "state_endpoints_remove"},
     {.title = "A commit fails.", .fails = "engine_end", .fails_at = 3, .with = BT_IO},

@@ -271,7 +271,18 @@ static void a_wrong_line_is_refused_and_nothing_of_the_plan_stays(void **state)
         {SCHEDULE END, "is not whole"},
         {SCHEDULE SCHEDULE_DOCUMENT SCHEDULE_DOCUMENT END, "is not whole"},
         {SCHEDULE "{'kind':'x'}\n", "\"x\" is no line of a schedule"},
-        {"{'kind':'schedule','name':'','documentBytes':1,'rule':'gA=='}\n", "name, owner"},
+        {"{'kind':'schedule','name':'','documentBytes':1,'rule':'gA=='}\n", "name: expected 1 to"},
+        {"{'kind':'schedule','name':'a b','documentBytes':1,'rule':'gA=='}\n", "name: expected 1"},
+        {"{'kind':'schedule','name':'-a','documentBytes':1,'rule':'gA=='}\n",
+         "name: expected 1 to"},
+        {"{'kind':'schedule','name':'a/b','documentBytes':1,'rule':'gA=='}\n", "name: expected 1"},
+        {"{'kind':'schedule','name':'ann:a','documentBytes':1,'rule':'gA=='}\n", "name: expected"},
+        {"{'kind':'schedule','name':'ann:a','owner':'bob','documentBytes':1,'rule':'gA=='}\n",
+         "name: expected 1 to 64 of A-Z"},
+        {"{'kind':'schedule','name':'ann:','owner':'ann','documentBytes':1,'rule':'gA=='}\n",
+         "name: expected 1 to 64 of A-Z"},
+        {"{'kind':'schedule','name':'ann:a:b','owner':'ann','documentBytes':1,'rule':'gA=='}\n",
+         "name: expected 1 to 64 of A-Z"},
         {"{'kind':'schedule','name':'n','documentBytes':0,'rule':'gA=='}\n", "documentBytes"},
         {"{'kind':'schedule','name':'n','documentBytes':1,'rule':'wQ=='}\n", ""},
     };
@@ -385,11 +396,16 @@ static void a_schedule_comes_paused_and_one_that_is_here_stays(void **state)
     is_refused(w,
                "{'kind':'schedule','documentBytes':1,'rule':'gA==','name':'o','owner':"
                "'12345678901234567890123456789012345678901234567890123456789012345'}\n",
-               "name, owner");
+               "owner: expected at most 64 bytes");
     is_refused(w,
                "{'kind':'schedule','documentBytes':1,'rule':'gA==','name':"
                "'12345678901234567890123456789012345678901234567890123456789012345'}\n",
-               "name, owner");
+               "name: expected at most 64 bytes");
+    assert_string_equal(take(w,
+                             "{'kind':'schedule','documentBytes':1,'rule':'gA==','name':'ann:n-1.a_"
+                             "b','owner':'ann'}\n" SCHEDULE_DOCUMENT END,
+                             0),
+                        "ok done");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
