@@ -16,10 +16,17 @@
 /* What systemd calls the cgroup of the daemon's own processes (DelegateSubgroup). */
 #define SUBGROUP "/baton"
 
+unsigned long cgroup_pid_namespace(void)
+{
+    struct stat st;
+
+    return stat("/proc/self/ns/pid", &st) == 0 ? (unsigned long)st.st_ino : 0;
+}
+
 void cgroup_name(const char *instance_id, const char *file, char ret_path[CGROUP_NAME_BYTES])
 {
-    (void)snprintf(ret_path, CGROUP_NAME_BYTES, NAME_PREFIX "%d.%s%s", (int)getpid(), instance_id,
-                   file);
+    (void)snprintf(ret_path, CGROUP_NAME_BYTES, NAME_PREFIX "%lu-%d.%s%s", cgroup_pid_namespace(),
+                   (int)getpid(), instance_id, file);
 }
 
 bool cgroup_write(int dir, const char *path, const char *text)
@@ -110,14 +117,15 @@ static int open_own(const char *mount)
     return fd;
 }
 
-/* A cgroup that a live spawner has just made is empty too, so its name contains the creator's
- * pid. */
+/* A cgroup that a live spawner has just made is empty too, so its name has the creator's pid. */
 static bool creator_is_dead(const char *name)
 {
     char *end = NULL;
-    long pid = strtol(name + strlen(NAME_PREFIX), &end, 10);
+    const unsigned long space = strtoul(name + strlen(NAME_PREFIX), &end, 10);
+    const long pid = *end == '-' ? strtol(end + 1, &end, 10) : 0;
 
-    return *end == '.' && pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+    return space == cgroup_pid_namespace() && *end == '.' && pid > 0 && kill((pid_t)pid, 0) != 0 &&
+           errno == ESRCH;
 }
 
 void cgroup_remove_empty(int dir)

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "supervisor/spawn/cgroup.h"
+#include "supervisor/spawn/cgroup_internal.h"
 #include "tests/support/cmocka.h"
 
 /* A child in the cgroup that has left its parent, its session and its environment: its pid. It
@@ -196,6 +196,7 @@ static void assert_file(const char *dir, const char *name, const char *want)
 static void limits_are_written_as_the_kernel_reads_them(void **state)
 {
     char dir[] = "/tmp/baton-cgroup-XXXXXX";
+    char name[CGROUP_NAME_BYTES];
     char own[256];
     char why[200] = "";
     struct cgroup cg = CGROUP_NONE;
@@ -203,7 +204,8 @@ static void limits_are_written_as_the_kernel_reads_them(void **state)
 
     (void)state;
     assert_non_null(mkdtemp(dir));
-    (void)snprintf(own, sizeof own, "%s/baton.%d.x", dir, (int)getpid());
+    cgroup_name("x", "", name);
+    (void)snprintf(own, sizeof own, "%s/%s", dir, name);
     assert_int_equal(mkdir(own, 0700), 0);
     put_file(own, "memory.max", "");
     put_file(own, "pids.max", "");
@@ -238,6 +240,7 @@ static void limits_are_written_as_the_kernel_reads_them(void **state)
 static void a_controller_that_closes_the_group_to_processes_is_put_off_again(void **state)
 {
     char dir[] = "/tmp/baton-cgroup-XXXXXX";
+    char name[CGROUP_NAME_BYTES];
     char own[256];
     char type[300];
     char why[200] = "";
@@ -246,7 +249,8 @@ static void a_controller_that_closes_the_group_to_processes_is_put_off_again(voi
 
     (void)state;
     assert_non_null(mkdtemp(dir));
-    (void)snprintf(own, sizeof own, "%s/baton.%d.x", dir, (int)getpid());
+    cgroup_name("x", "", name);
+    (void)snprintf(own, sizeof own, "%s/%s", dir, name);
     assert_int_equal(mkdir(own, 0700), 0);
     put_file(dir, "cgroup.subtree_control", "");
     put_file(own, "cgroup.type", "domain invalid\n");
@@ -268,6 +272,7 @@ static void a_controller_that_closes_the_group_to_processes_is_put_off_again(voi
 static void limits_are_set_in_the_hierarchy_that_has_the_controller(void **state)
 {
     char dir[] = "/tmp/baton-cgroup-XXXXXX";
+    char name[CGROUP_NAME_BYTES];
     char own[256];
     char why[200] = "";
     struct cgroup cg = CGROUP_NONE;
@@ -275,7 +280,8 @@ static void limits_are_set_in_the_hierarchy_that_has_the_controller(void **state
 
     (void)state;
     assert_non_null(mkdtemp(dir));
-    (void)snprintf(own, sizeof own, "%s/baton.%d.x", dir, (int)getpid());
+    cgroup_name("x", "", name);
+    (void)snprintf(own, sizeof own, "%s/%s", dir, name);
     assert_int_equal(mkdir(own, 0700), 0);
     put_file(own, "memory.limit_in_bytes", "");
     put_file(own, "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n");

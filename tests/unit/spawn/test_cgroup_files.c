@@ -127,17 +127,22 @@ static pid_t one_that_has_ended(void)
 static void groups_of_dead_makers_are_removed_and_no_others(void **state)
 {
     const int dead = (int)one_that_has_ended();
-    char names[6][64];
+    const unsigned long space = cgroup_pid_namespace();
+    char names[8][64];
     struct stat st;
 
     (void)state;
-    (void)snprintf(names[0], sizeof names[0], "baton.%d.x", dead);
-    (void)snprintf(names[1], sizeof names[1], "baton.%d.full", dead); /* it has something in it */
-    (void)snprintf(names[2], sizeof names[2], "baton.%d.x", (int)getppid());
-    (void)snprintf(names[3], sizeof names[3], "other.%d.x", dead);
-    (void)snprintf(names[4], sizeof names[4], "baton.%d", dead);
-    (void)snprintf(names[5], sizeof names[5], "baton.0.x");
-    for (size_t i = 0; i < 6; i++) {
+    assert_true(space > 0);
+    (void)snprintf(names[0], sizeof names[0], "baton.%lu-%d.x", space, dead);
+    (void)snprintf(names[1], sizeof names[1], "baton.%lu-%d.full", space, dead); /* not empty */
+    (void)snprintf(names[2], sizeof names[2], "baton.%lu-%d.x", space, (int)getppid());
+    (void)snprintf(names[3], sizeof names[3], "other.%lu-%d.x", space, dead);
+    (void)snprintf(names[4], sizeof names[4], "baton.%lu-%d", space, dead);
+    (void)snprintf(names[5], sizeof names[5], "baton.%lu-0.x", space);
+    /* In another pid namespace that number may be a live one. */
+    (void)snprintf(names[6], sizeof names[6], "baton.%lu-%d.x", space + 1, dead);
+    (void)snprintf(names[7], sizeof names[7], "baton.%d.x", dead);
+    for (size_t i = 0; i < 8; i++) {
         assert_int_equal(mkdirat(cg.dir, names[i], 0755), 0);
     }
     char inside[80];
@@ -145,7 +150,7 @@ static void groups_of_dead_makers_are_removed_and_no_others(void **state)
     assert_int_equal(mkdirat(cg.dir, inside, 0755), 0);
     cgroup_remove_empty(cg.dir);
     assert_int_equal(fstatat(cg.dir, names[0], &st, 0), -1);
-    for (size_t i = 1; i < 6; i++) {
+    for (size_t i = 1; i < 8; i++) {
         assert_int_equal(fstatat(cg.dir, names[i], &st, 0), 0);
     }
     cgroup_remove_empty(-1); /* of a group that is not there */
