@@ -78,12 +78,21 @@ static bool copy_rest(int from, int to, off_t *at, off_t end)
     return true;
 }
 
+/* The end of a log that has grown between two looks to more than twice its cap is enough. */
+static off_t first_kept(const struct child *child, off_t size)
+{
+    const off_t cap = (off_t)child->log_bytes;
+
+    return size / 2 > cap ? size - cap : 0;
+}
+
 /* Bytes that were not kept. */
 static off_t put_away(const struct spawner *s, const struct child *child, int log)
 {
     char path[PATH_BYTES];
     struct stat st = {.st_size = 0};
-    off_t kept = 0;
+    off_t from;
+    off_t kept; /* up to there */
     bool good;
     int old;
 
@@ -93,21 +102,23 @@ static off_t put_away(const struct spawner *s, const struct child *child, int lo
     shift(s, child);
     path_of(child, 1, path);
     old = openat(s->state_dir, path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    good = old >= 0;
-    for (int i = 0; good && i < COPIES_MAX && fstat(log, &st) == 0 && kept < st.st_size; i++) {
-        good = copy_rest(log, old, &kept, st.st_size);
+    good = old >= 0 && fstat(log, &st) == 0;
+    kept = from = first_kept(child, st.st_size);
+    for (int i = 0; good && i < COPIES_MAX && kept < st.st_size; i++) {
+        good = copy_rest(log, old, &kept, st.st_size) && fstat(log, &st) == 0;
+        st.st_size = kept - from > (off_t)child->log_bytes * 2 ? kept : st.st_size;
     }
     if (old >= 0) {
         (void)close(old);
     }
     if (!good) {
         remove_old(s, child); /* a full disk: logs give way */
-        kept = 0;
+        kept = from = 0;
     }
-    return fstat(log, &st) == 0 && st.st_size > kept ? st.st_size - kept : 0;
+    return fstat(log, &st) == 0 && st.st_size > kept ? st.st_size - kept + from : from;
 }
 
-static void rotate(const struct spawner *s, struct child *child)
+static void rotate(const struct spawner *s, const struct child *child)
 {
     char path[PATH_BYTES];
     char note[96];
@@ -127,19 +138,22 @@ static void rotate(const struct spawner *s, struct child *child)
         (void)!write(log, note, (size_t)n);
     }
     (void)close(log);
-    child->log_seen = 0;
 }
 
 int log_open(const struct spawner *s, const struct child *child)
 {
     char path[PATH_BYTES];
     char old[PATH_BYTES];
-    struct stat st;
+    struct stat st = {.st_size = 0};
 
     (void)mkdirat(s->state_dir, "log", 0700);
     path_of(child, 0, path);
-    if (fstatat(s->state_dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        (uint64_t)st.st_size >= child->log_bytes) {
+    if (fstatat(s->state_dir, path, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+        st.st_size = 0;
+    }
+    if (S_ISREG(st.st_mode) && first_kept(child, st.st_size) > 0) {
+        rotate(s, child);
+    } else if ((uint64_t)st.st_size >= child->log_bytes) {
         shift(s, child);
         path_of(child, 1, old);
         if (child->log_files == 0) {
@@ -174,6 +188,7 @@ void logs_look(struct spawner *s, msec now)
         child->log_seen = (uint64_t)st.st_size;
         if (child->log_seen >= child->log_bytes) {
             rotate(s, child);
+            child->log_seen = 0;
         }
     }
     s->logs_due = msec_add(now, fast ? LOOK_FAST_MS : LOOK_MS);

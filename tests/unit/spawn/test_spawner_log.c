@@ -15,7 +15,7 @@ enum { CAP = 40000 };
 static struct spawner *s;
 static struct child *child;
 static char dir[64];
-static char text[2 * CAP + 1]; /* numbers, so that each part is another one */
+static char text[3 * CAP + 1]; /* numbers, so that each part is another one */
 
 static int copy_errno; /* 0 = the kernel's own copy */
 static bool is_full;   /* nothing can be written, but for short notes */
@@ -125,6 +125,30 @@ static void a_log_is_put_away_at_its_cap_and_not_a_byte_before(void **state)
     expect_file("log/calc-1.log.1", text, CAP);
 }
 
+/* An agent may write faster than anybody looks: an older log has at most twice the cap. */
+static void of_more_than_twice_the_cap_only_the_end_is_kept(void **state)
+{
+    char note[64];
+
+    (void)state;
+    writes(0, 2 * CAP);
+    logs_look(s, 1000);
+    expect_file("log/calc-1.log.1", text, 2 * CAP);
+    assert_int_equal(size_of("log/calc-1.log"), 0);
+    for (int i = 0; i < 2; i++) { /* while it runs, and when it starts */
+        writes(0, 2 * CAP + 8);
+        if (i == 0) {
+            logs_look(s, 3000);
+        } else {
+            (void)close(log_open(s, child));
+        }
+        expect_file("log/calc-1.log.1", text + CAP + 8, CAP);
+        (void)snprintf(note, sizeof note, "baton: %d bytes of this log were not kept\n", CAP + 8);
+        expect_file("log/calc-1.log", note, strlen(note));
+        assert_int_equal(unlinkat(s->state_dir, "log/calc-1.log", 0), 0);
+    }
+}
+
 static void a_full_log_is_put_away_when_its_process_starts(void **state)
 {
     (void)state;
@@ -232,6 +256,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RULE(a_log_is_put_away_at_its_cap_and_not_a_byte_before),
+        RULE(of_more_than_twice_the_cap_only_the_end_is_kept),
         RULE(a_full_log_is_put_away_when_its_process_starts),
         RULE(older_logs_make_room_and_the_oldest_goes),
         RULE(a_log_is_copied_where_the_kernel_cannot),
