@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "protocol/base/log.h"
@@ -16,7 +17,8 @@
 enum {
     LOOK_MS = 1000,
     LOOK_FAST_MS = 50, /* while one grows fast */
-    COPIES_MAX = 8,    /* how often the copy follows what came meanwhile */
+    ROOM_BYTES = 1024 * 1024,
+    COPIES_MAX = 8, /* how often the copy follows what came meanwhile */
     PATH_BYTES = CHILD_NAME_BYTES + 16
 };
 
@@ -118,7 +120,16 @@ static off_t put_away(const struct spawner *s, const struct child *child, int lo
     return fstat(log, &st) == 0 && st.st_size > kept ? st.st_size - kept + from : from;
 }
 
-static void rotate(const struct spawner *s, const struct child *child)
+/* Bytes that were not kept: all. */
+static off_t give_way(const struct spawner *s, const struct child *child, int log)
+{
+    struct stat st;
+
+    remove_old(s, child);
+    return fstat(log, &st) == 0 ? st.st_size : 0;
+}
+
+static void rotate(const struct spawner *s, const struct child *child, bool room)
 {
     char path[PATH_BYTES];
     char note[96];
@@ -130,7 +141,7 @@ static void rotate(const struct spawner *s, const struct child *child)
     if (log < 0) {
         return;
     }
-    lost = put_away(s, child, log);
+    lost = room ? put_away(s, child, log) : give_way(s, child, log);
     if (ftruncate(log, 0) == 0 && lost > 0) {
         const int n = snprintf(note, sizeof note, "baton: %lld bytes of this log were not kept\n",
                                (long long)lost);
@@ -152,7 +163,7 @@ int log_open(const struct spawner *s, const struct child *child)
         st.st_size = 0;
     }
     if (S_ISREG(st.st_mode) && first_kept(child, st.st_size) > 0) {
-        rotate(s, child);
+        rotate(s, child, true);
     } else if ((uint64_t)st.st_size >= child->log_bytes) {
         shift(s, child);
         path_of(child, 1, old);
@@ -165,13 +176,23 @@ int log_open(const struct spawner *s, const struct child *child)
     return openat(s->state_dir, path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
+/* Full of logs that have not reached their caps, a disk would stay full. */
+static bool has_room(const struct spawner *s)
+{
+    struct statvfs at;
+
+    return fstatvfs(s->state_dir, &at) != 0 || (uint64_t)at.f_bavail * at.f_frsize >= ROOM_BYTES;
+}
+
 void logs_look(struct spawner *s, msec now)
 {
     bool fast = false;
+    bool room;
 
     if (now < s->logs_due) {
         return;
     }
+    room = has_room(s);
     for (uint32_t i = 0; i < s->children_n; i++) {
         struct child *child = &s->children[i];
         char path[PATH_BYTES];
@@ -186,8 +207,8 @@ void logs_look(struct spawner *s, msec now)
         }
         fast = fast || (uint64_t)st.st_size > child->log_seen + child->log_bytes / 8;
         child->log_seen = (uint64_t)st.st_size;
-        if (child->log_seen >= child->log_bytes) {
-            rotate(s, child);
+        if (child->log_seen >= (room ? child->log_bytes : child->log_bytes / 8)) {
+            rotate(s, child, room);
             child->log_seen = 0;
         }
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "supervisor/spawn/spawner_internal.h"
@@ -17,8 +18,9 @@ static struct child *child;
 static char dir[64];
 static char text[3 * CAP + 1]; /* numbers, so that each part is another one */
 
-static int copy_errno; /* 0 = the kernel's own copy */
-static bool is_full;   /* nothing can be written, but for short notes */
+static unsigned long free_bytes; /* of the disk */
+static int copy_errno;           /* 0 = the kernel's own copy */
+static bool is_full;             /* nothing can be written, but for short notes */
 
 ssize_t __real_copy_file_range(int in, off_t *in_at, int out, off_t *out_at, size_t n,
                                unsigned flags);
@@ -35,6 +37,15 @@ ssize_t __wrap_copy_file_range(int in, off_t *in_at, int out, off_t *out_at, siz
     }
     errno = copy_errno;
     return -1;
+}
+
+int __wrap_fstatvfs(int fd, struct statvfs *ret);
+
+int __wrap_fstatvfs(int fd, struct statvfs *ret)
+{
+    assert_int_equal(fd, s->state_dir);
+    *ret = (struct statvfs){.f_frsize = 1, .f_bavail = free_bytes};
+    return 0;
 }
 
 ssize_t __wrap_write(int fd, const void *bytes, size_t n)
@@ -64,6 +75,7 @@ static int arrange(void **state)
         (struct child){.state = CHILD_RUNNING, .name = "calc-1", .log_bytes = CAP, .log_files = 2};
     copy_errno = 0;
     is_full = false;
+    free_bytes = 1024 * 1024;
     return 0;
 }
 
@@ -147,6 +159,27 @@ static void of_more_than_twice_the_cap_only_the_end_is_kept(void **state)
         expect_file("log/calc-1.log", note, strlen(note));
         assert_int_equal(unlinkat(s->state_dir, "log/calc-1.log", 0), 0);
     }
+}
+
+static void on_a_full_disk_logs_give_way_before_their_cap(void **state)
+{
+    char note[64];
+
+    (void)state;
+    writes(0, CAP);
+    logs_look(s, 1000);
+    writes(0, CAP / 8);
+    logs_look(s, 3000); /* there is room */
+    assert_int_equal(size_of("log/calc-1.log"), CAP / 8);
+    free_bytes--;
+    logs_look(s, 5000);
+    (void)snprintf(note, sizeof note, "baton: %d bytes of this log were not kept\n", CAP / 8);
+    expect_file("log/calc-1.log", note, strlen(note));
+    assert_int_equal(size_of("log/calc-1.log.1"), -1);
+    assert_int_equal(unlinkat(s->state_dir, "log/calc-1.log", 0), 0);
+    writes(0, CAP / 8 - 1); /* it would not help */
+    logs_look(s, 7000);
+    assert_int_equal(size_of("log/calc-1.log"), CAP / 8 - 1);
 }
 
 static void a_full_log_is_put_away_when_its_process_starts(void **state)
@@ -257,6 +290,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RULE(a_log_is_put_away_at_its_cap_and_not_a_byte_before),
         RULE(of_more_than_twice_the_cap_only_the_end_is_kept),
+        RULE(on_a_full_disk_logs_give_way_before_their_cap),
         RULE(a_full_log_is_put_away_when_its_process_starts),
         RULE(older_logs_make_room_and_the_oldest_goes),
         RULE(a_log_is_copied_where_the_kernel_cannot),
