@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agents/sdk/step.h"
 #include "protocol/base/buf.h"
 #include "protocol/base/log.h"
 #include "protocol/limits.h"
@@ -91,7 +92,9 @@ bool state_file_reply(struct bt_step *step, const char *id, const char *path)
     if (code == BT_OK && bytes.len > 0) {
         code = check_patch(buf_str(&bytes), &err);
     }
-    if (code != BT_OK) {
+    if (code == BT_NOMEM) {
+        step_lose(step, "the change of the plan's state");
+    } else if (code != BT_OK) {
         bt_step_fail(step, "VALIDATION_ERROR", false,
                      "%s: the file that " STATE_FILE_ENV " names: %s", id, err.msg);
     } else if (bytes.len > 0) {

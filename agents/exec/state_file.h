@@ -13,8 +13,8 @@
  * runs without it. */
 bool state_file_make(char ret_path[PATH_MAX]);
 /* Begins the step's success with the patch; an empty or missing file changes nothing. False: the
- * step has failed, because the file is no JSON object or over LIMIT_STATE_BYTES; the sentence
- * begins with the id. */
+ * step has failed, because the file is no JSON object or over LIMIT_STATE_BYTES (the sentence
+ * begins with the id), or for want of memory. */
 bool state_file_reply(struct bt_step *step, const char *id, const char *path);
 /* Removes the file; accepts "". */
 void state_file_remove(const char *path);
