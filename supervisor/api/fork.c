@@ -56,6 +56,18 @@ static bool is_unplanned(const struct again *a, const struct projection *s)
     return s->plan->planning.pending && s->plan->n_steps == 0 && a->from_step.len == 0;
 }
 
+/* Whether the step may have been done although it has not completed. In a plan that has not ended,
+ * or that was quarantined, so may every unsafe one that has begun. */
+static bool may_be_done(const struct projection *s, uint32_t step)
+{
+    const struct msg_step_view *v = &s->view.steps[step];
+    const enum step_status status = step_status_from_name(v->status);
+
+    return v->outcome_unknown ||
+           (s->plan->steps[step].rules->policy.effects == EFFECTS_UNSAFE && v->attempts > 0 &&
+            status < STEP_STATUS_COUNT && !step_is_final(status));
+}
+
 /* The old plan's rows, in the arena: what has a result and need not be done again. */
 static enum bt_code choose(const struct again *a, struct projection *s, struct arena *arena,
                            struct rerun_row **ret, struct bt_error *err)
@@ -89,6 +101,7 @@ static enum bt_code choose(const struct again *a, struct projection *s, struct a
         bool done = str_is(s->view.steps[i].status, "completed");
         rows[i].superseded = plan->steps[i].superseded;
         rows[i].reuse = done && !marks[i] && !rows[i].superseded;
+        rows[i].doubt = !rows[i].reuse && !marks[i] && may_be_done(s, i);
         rows[i].result = s->steps[i].result;
         open = open || (!rows[i].superseded && !rows[i].reuse);
     }
@@ -296,6 +309,16 @@ static bool make(struct engine *engine, struct request *rq, struct making *m)
     return m->is_made;
 }
 
+static uint32_t count_reused(const struct making *m)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < m->rows_n; i++) {
+        n += m->rows[i].reuse ? 1 : 0;
+    }
+    return n;
+}
+
 static void start(struct engine *engine, struct request *rq, struct making *m)
 {
     struct submission_start how = {.client_key = m->asked.client_key,
@@ -318,7 +341,7 @@ static void start(struct engine *engine, struct request *rq, struct making *m)
     if (how.reuse == NULL) {
         request_refuse_text(engine, rq, BT_NOMEM, "out of memory for what is reused");
     } else if (submission_start(engine, &how, &m->made, id, &err) == BT_OK) {
-        answer_again(engine, rq, &m->asked, id, m->plan_id, how.n_reuse, false);
+        answer_again(engine, rq, &m->asked, id, m->plan_id, count_reused(m), false);
     } else if (!engine_has_failed(engine)) {
         refuse(engine, rq, &err);
     }

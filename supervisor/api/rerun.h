@@ -26,6 +26,7 @@ BT_MUST_CHECK enum bt_code rerun_document(struct doc canonical, struct buf *out,
 struct rerun_row {
     bool superseded;
     bool reuse;
+    bool doubt; /* not reused, and it may have been done all the same */
     struct blob_ref result;
 };
 

@@ -129,6 +129,8 @@ enum mutant {
     MUTANT_CHILD_WITHOUT_ROUND,    /* 113: every round asks for the child plan of the first */
     MUTANT_NEVER_TOO_LATE,         /* pg 114: effects are performed however old the lease is */
     MUTANT_EFFECTS_UNKEPT,         /* by hand: effects are performed without a look at the lease */
+    MUTANT_DOUBT_FORGOTTEN = 116,  /* 116: the end of a step does not say that it may be done */
+    MUTANT_DOUBT_UNASKED,          /* 117: a step that may have been done begins unasked */
     MUTANT_BUSY_IS_AN_ATTEMPT = 118, /* 118: an instance without a place uses up an attempt */
     MUTANT_BUSY_ASKED_AT_ONCE,       /* 119: it is asked again without a wait */
     MUTANT_TURNS_UNLIMITED = 120,    /* 120: an agent calls others in more turns than the limit */
@@ -154,6 +156,7 @@ enum mutant {
     MUTANT_GATHER_COMMIT_HELD = 140, /* 140: a commit's last frame is held, not written */
     MUTANT_GATHER_ERROR_LOST,        /* 141: the write of held frames fails, and nobody is told */
     MUTANT_GATHER_READ_BEHIND,       /* 142: a read of held frames gives what was there before */
+    MUTANT_DOUBT_REPLANNED,          /* 143: a replan repeats what may have been done, unasked */
     MUTANT_LATE_ANSWERS_TAKEN = 150, /* pg 150: late answers are those of what is asked next */
     MUTANT_COUNT
 };

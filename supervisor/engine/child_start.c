@@ -431,23 +431,53 @@ static bool same_step(const struct plan_step *a, const struct plan_step *b)
            doc_is_same(a->parameters, b->parameters);
 }
 
-/* A map in each attempt, a plan inside only in a retry of the plan around it, which gives it the
- * same inputs. A loop begins with its first round. */
+/* In a later attempt, and in a retry of the plan around it, which gives it the same inputs. A loop
+ * begins with its first round. */
 static bool may_reuse(const struct making *m)
 {
-    return m->how.kind == CHILD_OF_MAP ? m->task->attempt > 1 || !uuid_is_nil(open_plan_reuse(m->p))
-                                       : m->how.kind == CHILD_OF_SUB && m->task->attempt == 1 &&
-                                             !uuid_is_nil(open_plan_reuse(m->p));
+    return (m->how.kind == CHILD_OF_MAP || m->how.kind == CHILD_OF_SUB) &&
+           (m->task->attempt > 1 || !uuid_is_nil(open_plan_reuse(m->p)));
+}
+
+/* Whether the step of the child before may have been done, and its result is not taken. In a child
+ * that was quarantined so may every unsafe one that has begun. */
+static bool may_be_done(const struct plan_step *made, const struct open_plan *old, uint32_t step)
+{
+    const struct run *run = core_block_run(old->block);
+    const struct plan_step *was = step < run->n_steps ? &old->plan->steps[step] : NULL;
+
+    if (was == NULL || !same_step(made, was) || (run->undone != 0 && was->undoes)) {
+        return false;
+    }
+    const enum step_status status = run->steps[step].status;
+
+    return run->steps[step].doubt != 0 ||
+           (was->rules->policy.effects == EFFECTS_UNSAFE &&
+            (status == STEP_COMPLETED || (run->steps[step].attempt > 0 && !step_is_final(status))));
+}
+
+/* No result is kept: what is unsafe and was done asks a person, too. Returns how many are left. */
+static uint32_t keep_doubts(const struct plan *plan, struct core_reuse *reuse, uint32_t n)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (plan->steps[reuse[i].step].rules->policy.effects == EFFECTS_UNSAFE) {
+            reuse[kept++] = (struct core_reuse){.step = reuse[i].step, .doubt = true};
+        }
+    }
+    return kept;
 }
 
 /* Steps of items, and of a plan inside, that have completed in an earlier attempt, and were not
- * undone, are not done again. */
+ * undone, are not done again. Those that may have been done ask a person first. */
 static enum bt_code reuse_items(struct making *m, struct submission *d, struct submission_start *io)
 {
     struct open_plan rebuilt = {.session = SESSION_SLOT_NONE};
     const struct plan *made = d->made;
     const struct open_plan *old = NULL;
     struct core_reuse *reuse;
+    uint32_t n_doubts = 0;
     uint8_t *taken;
 
     if (!may_reuse(m) || !last_child(m, &rebuilt, &old)) {
@@ -466,11 +496,15 @@ static enum bt_code reuse_items(struct making *m, struct submission *d, struct s
         taken[i] = take ? 1 : 0;
         if (take) {
             reuse[io->n_reuse++] = (struct core_reuse){.step = i, .result = run->steps[i].result};
+        } else if (may_be_done(&made->steps[i], old, i)) {
+            reuse[io->n_reuse++] = (struct core_reuse){.step = i, .doubt = true};
+            n_doubts++;
         }
     }
     if (m->how.kind == CHILD_OF_SUB &&
-        (open_plan_more(old)->document.id != 0 || io->n_reuse == made->n_steps)) {
-        io->n_reuse = 0; /* a revision changed it, or what it had found was refused */
+        (open_plan_more(old)->document.id != 0 || io->n_reuse - n_doubts == made->n_steps)) {
+        /* a revision changed it, or what it had found was refused */
+        io->n_reuse = keep_doubts(made, reuse, io->n_reuse);
     }
     io->reuse = reuse;
     open_plan_done(&rebuilt);

@@ -271,6 +271,7 @@ enum msg_type event_encode_step_completed(struct encoding *e, union payload *p)
         .duration_ms = end->duration_ms,
         .usage = record_usage(&rec->usage),
         .stop = str_from(step_stop_name(end->stop)),
+        .outcome_unknown = end->doubt,
         .details_ref = e->x->details.id,
         .details_len = e->x->details.len,
     };
@@ -296,6 +297,7 @@ void event_decode_step_completed(struct decoding *d, const union payload *p)
     end->state = (struct blob_ref){m->state_ref, m->state_len, 0, 0};
     end->signal = (uint32_t)m->signal;
     end->duration_ms = m->duration_ms;
+    end->doubt = m->outcome_unknown;
     end->stop = m->stop.len == 0 ? STOP_NONE : step_stop_from_name(m->stop);
     event_decode_usage(d, &m->usage);
     end->error_class = event_decode_class(d, m->error_class);
@@ -348,6 +350,17 @@ enum msg_type event_encode_unknown(struct encoding *e, union payload *p)
 void event_decode_unknown(struct decoding *d, const union payload *p)
 {
     event_decode_assigned(d, p);
+}
+
+enum msg_type event_encode_doubted(struct encoding *e, union payload *p)
+{
+    p->doubted = (struct msg_rec_step){.step_index = e->rec->step};
+    return MSG_rec_step;
+}
+
+void event_decode_doubted(struct decoding *d, const union payload *p)
+{
+    event_decode_step(d, p->doubted.step_index, no_text);
 }
 
 enum msg_type event_encode_checking(struct encoding *e, union payload *p)

@@ -477,8 +477,8 @@ static void settle_unsafe(struct revision_edges *w, struct plan_step *new)
 {
     for (uint32_t i = 0; i < w->r->first; i++) {
         const struct plan_step *old = &w->r->plan->steps[i];
-        if (old->rules->policy.effects == EFFECTS_UNSAFE && has_completed(w, i) &&
-            repeats(old, new)) {
+        if (old->rules->policy.effects == EFFECTS_UNSAFE && repeats(old, new) &&
+            (has_completed(w, i) || run_may_be_done(w->request->run, w->request->plan, i))) {
             new->rules->policy.effects = EFFECTS_UNSAFE;
             new->rules->policy.requires_approval = true;
         }

@@ -160,8 +160,16 @@ static void on_waiting(struct told *t)
     take_usage(t);
 }
 
+static void on_doubted(struct told *t)
+{
+    t->v->outcome_unknown = true;
+}
+
 static void on_decided(struct told *t)
 {
+    if (str_is(row_text(t->body, "decision"), "approve")) {
+        t->v->outcome_unknown = false;
+    }
     t->v->status = STR_LIT("in_progress");
     t->v->reason = (struct str){"", 0};
 }
@@ -203,6 +211,7 @@ static void on_completed(struct told *t)
     v->result_len = row_number(t->body, "resultLen");
     v->truncated = row_bool(t->body, "truncated");
     v->stop = projection_keep(t->s, row_text(t->body, "stop"));
+    v->outcome_unknown = row_bool(t->body, "outcomeUnknown");
     v->phase = (struct str){"", 0};
     /* The end of a replanned step has no error of its own; an earlier row has it. */
     if (!str_is(v->reason, "superseded") || v->error.len == 0) {
@@ -332,6 +341,7 @@ static void (*const TELLS[REC_COUNT])(struct told *t) = {
     [REC_REVIEW_DECIDED] = on_decided,
     [REC_STEP_CHECKING] = on_asked,
     [REC_STEP_CONDITION] = take_condition,
+    [REC_STEP_DOUBTED] = on_doubted,
     [REC_GATE_STARTED] = on_gate,
     [REC_GATE_PASSED] = on_gate_over,
     [REC_GATE_FAILED] = on_gate_over,

@@ -270,6 +270,30 @@ class SubPlan(Children):
         result = self.d.ask("plan.result", planId=self.plan, stepId="sub")["result"]
         self.assertEqual(result["data"], {"hello": "greet Ada", "bye": "leave greet Ada"})
 
+    def test_another_attempt_of_a_plan_inside_keeps_what_had_been_done(self):
+        self.a.close()
+        self.a = self.agent("a", execute=lambda r: failed("broken") if r["stepId"] == "bye" and self.asked().count("bye") < 2 else self.work(r))
+        recipe = {**self.recipe, "steps": [{**inside("hello", task="greet {{inputs.who}}"), "effects": "unsafe"}, {**self.recipe["steps"][1], "maxRetries": 0}]}
+        view = self.run_plan([step("check", "a"), {**self.sub(document=recipe), "maxRetries": 1}])
+        self.assertEqual((view["status"], self.asked()), ("completed", ["check", "hello", "bye", "bye"]), self.ends())
+
+    def test_a_retry_asks_about_a_step_of_a_plan_inside_that_may_have_been_done(self):
+        self.a.close()
+        self.a = self.agent("a", execute=lambda r: None if r["stepId"] == "hello" else self.work(r))
+        recipe = {**self.recipe, "steps": [{**inside("hello", task="greet {{inputs.who}}"), "effects": "unsafe"}, self.recipe["steps"][1]]}
+        self.plan = self.d.submit({"steps": [step("check", "a"), self.sub(document=recipe)]})
+        until(lambda: "hello" in self.asked(), 10, "it is at work")
+        self.d.ask("plan.cancel", planId=self.plan)
+        self.assertEqual(self.d.wait_plan(self.plan)["status"], "cancelled")
+        self.a.close()
+        self.a = self.agent("a", execute=self.work)
+        self.plan = self.d.ask("plan.retry", planId=self.plan)["planId"]
+        review = until(lambda: self.d.ask("review.list")["reviews"], 10, "a person is asked")[0]
+        self.assertEqual((review["kind"], review["stepId"], self.asked()), ("unknown_outcome", "hello", []))
+        self.d.ask("review.decide", reviewId=review["reviewId"], decision="approve")
+        self.assertEqual(self.d.wait_plan(self.plan)["status"], "completed", self.ends())
+        self.assertEqual(self.asked(), ["hello", "bye"])
+
     def test_what_a_step_with_a_plan_would_not_do_is_refused(self):
         for field, value, why in (("verify", {"required": ["x"]}, "is not for a step with a plan of its own"),
                                   ("signature", "{x :int}", "is not for a step with a plan of its own"),

@@ -122,6 +122,77 @@ class WhoMaySayThatItNeverRan(Case):
         self.assertIn("processId: expected a UUID", refused["error"]["message"])
 
 
+class AfterTheEnd(Case):
+    """What nobody knows about an unsafe step is still not known when its plan has ended."""
+    CONFIG = CONFIG.replace("20000", "500")
+    NO = {"outcome": "failed", "failure": {"code": "INTERNAL", "message": "no", "retryable": False}}
+
+    def lost(self, plan):
+        """Its process ends while it pays."""
+        self.first = self.probe(process=name(), work=lambda r: None if r["stepId"] == "a" else self.other(r))
+        plan = self.d.submit(plan)
+        until(lambda: self.first.of("step.execute"), 10, "the step is at work")
+        self.first.close()
+        self.assertEqual(self.review_of(plan)["kind"], "unknown_outcome")
+        return plan
+
+    def about_a(self, plan):
+        return [r for r in self.d.ask("review.list", planId=plan)["reviews"] if r["stepId"] == "a"]
+
+    def retried(self, plan):
+        """Asked about, and not done again."""
+        view = self.d.ask("plan.get", planId=plan)
+        self.assertTrue({s["stepId"]: s for s in view["steps"]}["a"]["outcomeUnknown"], view)
+        shown = self.d.cli("status", plan)
+        self.assertRegex(shown, r"a .*\(may have been done\)")
+        self.second = self.probe(process=name())
+        wait_up(self.d)
+        new = self.d.ask("plan.retry", planId=plan)["planId"]
+        review = until(lambda: self.about_a(new), 10, "a person is asked")[0]
+        self.assertEqual(review["kind"], "unknown_outcome")
+        self.d.kill9()
+        self.d.start(agents=False)
+        self.again(self.second)
+        wait_up(self.d)
+        self.assertEqual([r["reviewId"] for r in self.about_a(new)], [review["reviewId"]])
+        self.assertEqual([r for r in self.second.of("step.execute") if r["stepId"] == "a"], [])
+        return new, review["reviewId"]
+
+    def test_a_retry_of_a_cancelled_plan_asks_and_an_approval_does_it_again(self):
+        plan = self.lost(unsafe())
+        self.d.cli("cancel", plan)
+        self.assertEqual(self.d.wait_plan(plan)["status"], "cancelled")
+        new, review = self.retried(plan)
+        self.d.cli("approve", review)
+        self.assertEqual(self.d.wait_plan(new)["status"], "completed", self.d.log())
+        self.assertEqual(len(self.second.of("step.execute")), 1)
+
+    def test_a_retry_after_another_step_failed_asks_and_a_skip_leaves_it_as_it_is(self):
+        self.other = lambda r: self.NO
+        plan = self.lost({"steps": [step("a", effects="unsafe"), step("b", dependsOn=[], requiresApproval=True)], "policy": {"agentWaitMs": 60000}})
+        probe = self.probe(process=name(), work=self.other)
+        wait_up(self.d)
+        self.d.cli("approve", plan + "/b")
+        self.assertEqual(self.d.wait_plan(plan)["status"], "failed")
+        probe.close()
+        until(lambda: not [a for a in self.d.ask("agents.list")["agents"] if a["state"] == "up"], 20, "it has gone")
+        new, review = self.retried(plan)
+        self.d.ask("review.decide", reviewId=review, decision="skip")
+        self.d.cli("approve", new + "/b")
+        self.assertEqual(self.d.wait_plan(new)["status"], "completed", self.d.log())
+        self.assertEqual([r["stepId"] for r in self.second.of("step.execute")], ["b"])
+
+    def test_the_word_of_the_agent_that_it_failed_is_an_answer(self):
+        said = [self.NO]
+        probe = self.probe(process=name(), work=lambda r: said.pop() if said else {"outcome": "completed", "result": {"text": "2"}})
+        plan = self.d.submit(unsafe())
+        self.assertEqual(self.d.wait_plan(plan)["status"], "failed")
+        self.assertNotIn("may have been done", self.d.cli("status", plan))
+        new = self.d.ask("plan.retry", planId=plan)["planId"]
+        self.assertEqual(self.d.wait_plan(new)["status"], "completed")
+        self.assertEqual(len(probe.of("step.execute")), 2)
+
+
 class Asking(Case):
     """An agent that works on while the daemon is away, and whose answer the daemon never gets."""
 

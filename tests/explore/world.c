@@ -113,6 +113,9 @@ static void submit(struct world *w)
         if ((w->scenario->reuse & 1u << i) != 0) {
             reuse[n++] = (struct core_reuse){.step = i, .result = {.id = 1, .len = 1}};
         }
+        if ((w->scenario->doubts & 1u << i) != 0) {
+            reuse[n++] = (struct core_reuse){.step = i, .doubt = true};
+        }
     }
     const struct core_event ev = {CORE_EV_INIT(SUBMIT, submit, .plan = w->plans[0],
                                                .block = w->blocks[0], .reuse = reuse, .n_reuse = n),

@@ -79,6 +79,7 @@ struct scenario {
     uint8_t spends;   /* tokens that each attempt and question uses */
     uint8_t breakers; /* failures in a row that open one; 0 = none */
     uint8_t reuse;    /* set of steps whose results are known at the beginning */
+    uint8_t doubts;   /* set of steps that may have been done before */
     const char *made; /* the plan that the planner, or a person in its place, brings */
 };
 
@@ -123,6 +124,7 @@ struct told {
     uint8_t rounded;                    /* the next child is another round */
     uint8_t calls;                      /* the engine is asked for a signal that was kept */
     uint8_t slept;                      /* WAIT_STARTED came */
+    uint8_t doubt; /* it may have been done: nobody knows the outcome of an attempt */
     msec sent, sign, begun;
     msec clock; /* when the attempt began */
     msec used;  /* of the step's limit, while a person decides */

@@ -260,8 +260,10 @@ static bool take_waiting(struct world *w, const struct record *rec, const char *
     RULE(!first || told->executions == 0 || told->again, "asks before the beginning after it");
     RULE(REC(rec, waiting)->review != REVIEW_BEFORE || !told->approved,
          "asks for what was approved");
-    RULE(REC(rec, waiting)->review != REVIEW_UNKNOWN_OUTCOME || is_unsafe(w, rec),
-         "asks about a safe step");
+    const bool unknown = REC(rec, waiting)->review == REVIEW_UNKNOWN_OUTCOME;
+    RULE(!unknown || is_unsafe(w, rec), "asks about a safe step");
+    RULE(!unknown || told->attempts > 0 || told->doubt, "asks about what was never tried");
+    told->doubt = unknown ? 1 : told->doubt;
     w->seen->reviews[REC(rec, waiting)->review]++;
     const msec limit = about_of(w, rec)->rules->policy.limit_ms;
     const bool left = told->begun > 0 && w->at.now < told->begun - 1 + limit;
@@ -299,9 +301,11 @@ static bool take_decided(struct world *w, const struct record *rec, const char *
         bump(&told->granted, told->attempts > 0);
         bump(&told->allowed, told->attempts > 0);
         told->approvals++;
+        told->doubt = 0;
         told->begun = left ? w->at.now + 1 - told->used : 0;
         const enum review_kind review = REC(rec, decided)->review;
-        if (review == REVIEW_BEFORE || (review != REVIEW_INPUT && told->attempts > 0)) {
+        if (review == REVIEW_BEFORE || review == REVIEW_UNKNOWN_OUTCOME ||
+            (review != REVIEW_INPUT && told->attempts > 0)) {
             told->approved = 1;
             told->again = 0;
         }
@@ -375,6 +379,15 @@ static uint32_t replans_of_name(const struct world *w, uint32_t step)
     return n;
 }
 
+/* Its work may have been done: the failure does not say. */
+static bool is_unanswered(const struct world *w, const struct record *rec)
+{
+    const enum err_class why = REC(rec, replan_started)->error_class;
+    return is_unsafe(w, rec) && w->at.told[rec->step].attempts > 0 &&
+           (why == CLASS_TIMEOUT || why == CLASS_REPLY_LOST || why == CLASS_AGENT_CRASHED ||
+            why == CLASS_VERIFICATION_FAILED);
+}
+
 static bool take_replan(struct world *w, const struct record *rec, const char **ret_why)
 {
     const struct replan_policy *policy = &world_plan(w)->replan;
@@ -388,14 +401,17 @@ static bool take_replan(struct world *w, const struct record *rec, const char **
              "more replans than the step may have");
         at->told[rec->step].replans++;
         at->told[rec->step].out = 0;
+        at->told[rec->step].doubt |= is_unanswered(w, rec) ? 1 : 0;
         at->replanning = step;
         at->replan_at = at->now + REC(rec, replan_started)->delay_ms;
         return true;
     }
     const bool answer = w->doing.kind == WORLD_RESULT && w->doing.phase == PHASE_REPLAN &&
                         w->doing.step == rec->step;
-    const bool good =
-        answer && (w->doing.variant == ANSWER_OK || w->doing.variant == ANSWER_PLAN_KEEP);
+    const bool unasked = is_unsafe(w, rec) && at->told[rec->step].doubt &&
+                         !about_of(w, rec)->rules->policy.requires_approval;
+    const bool good = answer && !unasked &&
+                      (w->doing.variant == ANSWER_OK || w->doing.variant == ANSWER_PLAN_KEEP);
     RULE(at->replanning == step || at->replanned == step, "a replan ended that had not begun");
     RULE(REC(rec, revision)->ok == good, "a replan came to something else than the replanner said");
     at->replanning = 0;
@@ -497,6 +513,33 @@ static bool stopped_rightly(const struct world *w, const struct record *rec, con
     return true;
 }
 
+/* Of an unsafe step whose last attempt has no answer; whoever ends it when an answer came has one.
+ */
+static bool doubted_rightly(const struct world *w, const struct record *rec, const char **ret_why)
+{
+    const struct told *told = &w->at.told[rec->step];
+    const struct rec_step_completed *end = REC(rec, step_completed);
+    const bool answer = w->doing.kind == WORLD_RESULT || w->doing.kind == WORLD_STRAY ||
+                        w->doing.kind == WORLD_LOST || w->doing.kind == WORLD_BUSY ||
+                        w->doing.kind == WORLD_STATE;
+    const bool about = answer && w->doing.step == rec->step;
+    RULE(!end->doubt || (is_unsafe(w, rec) && (told->attempts > 0 || told->doubt)),
+         "may be done, though it was never tried");
+    RULE(!end->doubt || end->status != STEP_COMPLETED, "completed, and may be done");
+    RULE(end->doubt || !told->doubt || end->status == STEP_COMPLETED,
+         "what may be done is forgotten");
+    RULE(end->doubt || !told->out || about || !is_unsafe(w, rec) || end->status == STEP_COMPLETED,
+         "an attempt without an answer is forgotten");
+    return true;
+}
+
+static bool take_doubted(struct world *w, const struct record *rec, const char **ret_why)
+{
+    RULE((w->scenario->doubts & 1u << rec->step) != 0, "doubted by nobody");
+    w->at.told[rec->step].doubt = 1;
+    return true;
+}
+
 static bool take_completed(struct world *w, const struct record *rec, const char **ret_why)
 {
     struct told *told = &w->at.told[rec->step];
@@ -533,7 +576,7 @@ static bool take_completed(struct world *w, const struct record *rec, const char
              state->phase != PHASE_GATE || told->refused ||
              REC(rec, step_completed)->error_class == CLASS_BUDGET_EXCEEDED,
          "failed before its gate had a word");
-    if (!stopped_rightly(w, rec, ret_why)) {
+    if (!stopped_rightly(w, rec, ret_why) || !doubted_rightly(w, rec, ret_why)) {
         return false;
     }
     w->seen->reasons[REC(rec, step_completed)->reason]++;
@@ -642,6 +685,7 @@ static taker *const takers[REC_COUNT] = {
     [REC_STEP_ASSIGNED] = take_assigned,
     [REC_STEP_CHECKING] = take_checking,
     [REC_STEP_CONDITION] = take_condition,
+    [REC_STEP_DOUBTED] = take_doubted,
     [REC_STEP_CHILD] = world_take_child,
     [REC_STEP_ROUND] = world_take_round,
     [REC_STEP_CALLS] = world_take_turn,
@@ -662,10 +706,10 @@ static bool in_its_time(const struct world *w, const struct record *rec, const c
                        (rec->type == REC_HANDOFF && REC(rec, handoff)->kind == HANDOFF_BACK);
     const bool before = rec->type == REC_STEP_STARTED || rec->type == REC_STEP_COMPLETED ||
                         rec->type == REC_RESULT_REJECTED || rec->type == REC_PLAN_MODIFIED ||
-                        rec->type == REC_STEP_CONDITION;
+                        rec->type == REC_STEP_CONDITION || rec->type == REC_STEP_DOUBTED;
     RULE(told->completed == 0 || after, "a record about a step that has ended");
     RULE(told->started == 1 || before, "a record about a step that has not started");
-    RULE(w->at.begun || flat_record(rec).reason == REASON_REUSED,
+    RULE(w->at.begun || rec->type == REC_STEP_DOUBTED || flat_record(rec).reason == REASON_REUSED,
          "a step before the plan has started");
     RULE(w->at.job.kind == JOB_NONE || rec->type == REC_RESULT_REJECTED,
          "a step while the answer is being written");

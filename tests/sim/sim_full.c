@@ -84,7 +84,8 @@ void sim_full_record(struct sim *s, const struct record *rec)
     if (p == NULL || ev->run != rec->run || ev->step != rec->step || p->shadow->cancelling) {
         return;
     }
-    SIM_RULE(ev->type != CORE_BUSY || rec->type == REC_STEP_ASSIGNED,
+    /* A revision may have changed who hands it over. */
+    SIM_RULE(ev->type != CORE_BUSY || rec->type == REC_STEP_ASSIGNED || rec->type == REC_HANDOFF,
              "an instance without a place decided about a step");
     SIM_RULE(ev->type != CORE_LOST || CORE_EV(ev, lost)->sent || rec->type != REC_STEP_RETRY ||
                  p->told[rec->step].in_a_row == CORE_UNSENT_MAX,

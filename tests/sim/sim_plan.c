@@ -231,6 +231,8 @@ static void random_reuse(struct sim *s, struct sim_plan *p)
             reused |= UINT64_C(1) << i;
             p->reuse[p->n_reuse++] = (struct core_reuse){
                 .step = i, .result = {.id = SIM_RESULT_OTHER + ++s->tokens, .len = 1}};
+        } else if (plan->steps[i].rules->policy.effects == EFFECTS_UNSAFE && sim_chance(s, 300)) {
+            p->reuse[p->n_reuse++] = (struct core_reuse){.step = i, .doubt = true};
         }
     }
 }

@@ -303,7 +303,7 @@ static bool may_speak(const struct told *told, const struct record *rec)
     if (rec->type == REC_REPLAN_FINISHED) { /* the superseded step has ended before */
         return told->started && told->completed == REC(rec, revision)->ok;
     }
-    if (rec->type == REC_STEP_CONDITION) {
+    if (rec->type == REC_STEP_CONDITION || rec->type == REC_STEP_DOUBTED) {
         return !told->started && !told->completed;
     }
     if (rec->type == REC_STEP_STARTED || rec->type == REC_STEP_COMPLETED) {
@@ -349,8 +349,12 @@ static void take_step(struct sim *s, struct sim_plan *p, const struct record *re
     }
     told->gated =
         told->gated || rec->type == REC_GATE_PASSED || (rec->type == REC_GATE_ERROR && open);
-    told->approved = told->approved || (approves && was->review == REVIEW_BEFORE);
-    told->allowed += approves && was->attempt > 0 ? 1 : 0;
+    told->approved =
+        told->approved ||
+        (approves && (was->review == REVIEW_BEFORE || was->review == REVIEW_UNKNOWN_OUTCOME));
+    told->allowed +=
+        approves && (was->attempt > 0 || was->review == REVIEW_UNKNOWN_OUTCOME) ? 1 : 0;
+    told->executions += rec->type == REC_STEP_DOUBTED ? 1 : 0; /* for the plan before */
     told->granted += approves ? 1 : 0;
     if (rec->type == REC_REVIEW_DECIDED && s->turn->ev.type == CORE_DECIDE) {
         SIM_RULE(s->turn->ev.step == rec->step && s->turn->ev.attempt == was->review_serial,
@@ -378,7 +382,7 @@ void sim_check_step(struct sim *s, struct sim_plan *p, const struct record *rec)
     if (rec->type == REC_PLAN_MODIFIED) {
         return; /* the step is only its target */
     }
-    SIM_RULE(p->started || reused, "a step before plan_started");
+    SIM_RULE(p->started || reused || rec->type == REC_STEP_DOUBTED, "a step before plan_started");
     SIM_RULE(p->asking.kind == JOB_NONE || rec->type == REC_RESULT_REJECTED,
              "a step while the answer is being written");
     SIM_RULE(may_speak(&p->told[rec->step], rec), "a record about a step that has not begun or "

@@ -262,6 +262,7 @@ struct rec_step_completed {
     enum step_reason reason;
     enum err_class error_class;
     enum step_stop stop;
+    bool doubt; /* it may have been done all the same */
     struct blob_ref result;
     uint32_t signal;       /* serial of the signal that completed it; 0 = none did */
     struct blob_ref state; /* on replay: the plan's state after it; the engine's, not the run's */

@@ -45,10 +45,12 @@ struct run_step {
     uint8_t did;          /* STEP_DID_* */
     uint8_t hops;         /* agent-initiated handoffs */
     uint8_t replans;
-    uint16_t ask;         /* serial number of the question (CHECKING); never decreases */
-    uint16_t alternative; /* fallback agents used */
-    uint64_t visited;     /* set of indexes into plan.agents that have had the step */
-    uint64_t epoch;       /* of the instance that has the attempt */
+    uint16_t ask;        /* serial number of the question (CHECKING); never decreases */
+    uint8_t alternative; /* fallback agents used */
+    uint8_t doubt;       /* 1: it may have been done, for the plan before or, once it is over, by an
+                            attempt without an answer; effects are unsafe */
+    uint64_t visited;    /* set of indexes into plan.agents that have had the step */
+    uint64_t epoch;      /* of the instance that has the attempt */
     struct uuid instance;
     struct uuid process; /* that got the attempt; nil = it did not name itself */
     msec started;        /* when the step began, monotonic; 0 = not yet */
@@ -181,6 +183,10 @@ bool run_step_undoes(const struct run *run, const struct plan *plan, uint32_t st
 /* The steps of which there may be something to undo, the one that ended last first. ret has room
  * for all steps; returns how many. */
 uint32_t run_undo_order(const struct run *run, const struct plan *plan, uint32_t *ret);
+/* Whether the step has unsafe effects that it may have had, though it has not completed: an attempt
+ * ended without an answer, or with one that did not count. Of one that is under way it is not said.
+ */
+bool run_may_be_done(const struct run *run, const struct plan *plan, uint32_t step);
 /* FNV-1a over the block: equal states have equal hashes. */
 uint64_t run_hash(const struct run *run);
 #endif

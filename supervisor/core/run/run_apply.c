@@ -151,10 +151,11 @@ static bool is_about_run(const struct run *run, const struct record *rec)
     }
     const enum scope scope = rules[rec->type].scope;
     const bool step = scope == STEP_ONLY || (scope == EITHER && rec->step != STEP_NONE);
-    /* Before the plan starts, its steps can only be completed by reuse. */
-    const bool reused =
-        rec->type == REC_STEP_COMPLETED && REC(rec, step_completed)->reason == REASON_REUSED;
-    const bool early = run->status == PLAN_PENDING && scope == STEP_ONLY && !reused;
+    /* Before the plan starts, its steps only get what the plan before left of them. */
+    const bool left =
+        rec->type == REC_STEP_DOUBTED ||
+        (rec->type == REC_STEP_COMPLETED && REC(rec, step_completed)->reason == REASON_REUSED);
+    const bool early = run->status == PLAN_PENDING && scope == STEP_ONLY && !left;
     return !(step && rec->step >= run->n_steps) && !early;
 }
 

@@ -38,6 +38,9 @@ bool run_apply_waiting(struct run *run, const struct plan *plan, const struct re
     (void)plan;
     switch (asks->review) {
     case REVIEW_UNKNOWN_OUTCOME:
+        fits =
+            run_is_current_attempt(run, rec) || (is_between(step, rec, true) && step->doubt != 0);
+        break;
     case REVIEW_APPROVAL:
     case REVIEW_INPUT:
         fits = run_is_current_attempt(run, rec);
@@ -100,8 +103,10 @@ bool run_apply_decided(struct run *run, const struct plan *plan, const struct re
         step->deadline = rec->now;
         go_on_with_limit(step, rec->now);
         run_grant(step);
+        step->doubt = 0;
         /* Before the first attempt it may be about a gate. */
-        if (step->review == REVIEW_BEFORE || (step->review != REVIEW_INPUT && step->attempt > 0)) {
+        if (step->review == REVIEW_BEFORE || step->review == REVIEW_UNKNOWN_OUTCOME ||
+            (step->review != REVIEW_INPUT && step->attempt > 0)) {
             step->did = (uint8_t)((step->did & ~STEP_MUST_ASK) | STEP_DID_APPROVE);
         }
     }

@@ -51,6 +51,17 @@ bool run_apply_condition(struct run *run, const struct plan *plan, const struct 
     return true;
 }
 
+bool run_apply_doubted(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    struct run_step *step = &run->steps[rec->step];
+    if ((step->status != STEP_PENDING && step->status != STEP_READY) || step->doubt != 0 ||
+        !plan_step_has_agent(&plan->steps[rec->step])) {
+        return false;
+    }
+    step->doubt = 1;
+    return true;
+}
+
 bool run_apply_wait_started(struct run *run, const struct plan *plan, const struct record *rec)
 {
     struct run_step *step = &run->steps[rec->step];
@@ -323,7 +334,7 @@ bool run_apply_fallback(struct run *run, const struct plan *plan, const struct r
         }
         change_agent(step, plan, rec->agent);
         step->did |= search ? STEP_DID_SEARCH : 0;
-        step->alternative = (uint16_t)(step->alternative + (search ? 0 : 1));
+        step->alternative = (uint8_t)(step->alternative + (search ? 0 : 1));
     }
     run->fallbacks++;
     return true;
@@ -350,7 +361,8 @@ bool run_apply_step_completed(struct run *run, const struct plan *plan, const st
     const bool begun = step->status != STEP_PENDING && step->status != STEP_READY;
     if (!step_is_final(end->status) || !run_move_allowed(step->status, end->status) ||
         (unsigned)end->reason >= STEP_REASON_COUNT || (unsigned)end->error_class >= CLASS_COUNT ||
-        (end->status == STEP_COMPLETED && begun != (end->reason != REASON_REUSED)) ||
+        (end->status == STEP_COMPLETED &&
+         (end->doubt || begun != (end->reason != REASON_REUSED))) ||
         (end->signal != 0 && (step->status != STEP_SLEEPING || run->kept == 0))) {
         return false;
     }
@@ -369,6 +381,7 @@ bool run_apply_step_completed(struct run *run, const struct plan *plan, const st
     step->reason = (uint8_t)end->reason;
     step->error_class = (uint8_t)end->error_class;
     step->result = end->result;
+    step->doubt = end->doubt ? 1 : 0;
     step->limit = MSEC_NEVER;
     if (replan) {
         run_spend_replan(run, &rec->usage);

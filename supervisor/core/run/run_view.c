@@ -70,6 +70,9 @@ static bool step_holds(const struct run *run, const struct plan *plan, uint32_t 
     CHECK((step->status != STEP_READY && step->status != STEP_PENDING) || step->attempt == 0,
           "an attempt of a step that has not begun");
     CHECK((step->placeless != 0) == (plan->steps[ix].type == STEP_TYPE_WAIT), "a place for a wait");
+    CHECK(step->doubt == 0 || step->status != STEP_COMPLETED, "completed, and in doubt");
+    CHECK(step->doubt == 0 || step->attempt == 0 || step_is_final(step->status),
+          "an attempt of a step in doubt");
     CHECK(step->status != STEP_SLEEPING || plan->steps[ix].wait != NULL, "sleeps without a wait");
     CHECK(step->granted <= step->attempt, "more approvals than attempts");
     CHECK(step->review_serial <= run->reviews, "a review with a serial that was not given");
@@ -109,6 +112,30 @@ static bool counts_hold(const struct run *run, const struct plan *plan, const ch
     CHECK(run->cancelled == n[STEP_CANCELLED], "count of cancelled steps");
     CHECK(run->open == n[STEP_PENDING] + run->ready + run->active, "count of open steps");
     return true;
+}
+
+/* The last attempt failed in a way that does not say that it had no effects. */
+static bool is_without_answer(const struct run_step *step)
+{
+    return step->attempt > 0 &&
+           (step->error_class == CLASS_TIMEOUT || step->error_class == CLASS_REPLY_LOST ||
+            step->error_class == CLASS_AGENT_CRASHED || step->error_class == CLASS_PROTOCOL_ERROR ||
+            step->error_class == CLASS_VERIFICATION_FAILED);
+}
+
+bool run_may_be_done(const struct run *run, const struct plan *plan, uint32_t step)
+{
+    const struct run_step *state = &run->steps[step];
+    if (plan->steps[step].rules->policy.effects != EFFECTS_UNSAFE) {
+        return false;
+    }
+    if (state->status == STEP_CHECKING) {
+        return state->phase == PHASE_VERIFY ||
+               (state->phase == PHASE_REPLAN && is_without_answer(state));
+    }
+    return state->doubt != 0 || (state->status == STEP_WAITING &&
+                                 (state->review == REVIEW_UNKNOWN_OUTCOME ||
+                                  (state->review == REVIEW_FAILURE && is_without_answer(state))));
 }
 
 /* Its conditions left nothing to do. */

@@ -29,8 +29,13 @@ void core_continue(struct core *c, struct core_run *entry, uint32_t step)
     const struct plan_step *about = &entry->plan->steps[step];
     const struct run_step *state = &entry->run->steps[step];
     const struct failure nothing = {0};
+    const struct failure doubt = {
+        .error_class = CLASS_REPLY_LOST,
+        .text = STR_LIT("It may have been done already, for the plan before this one")};
     if ((state->did & STEP_MUST_ASK) != 0 && !MUTANT(APPROVED_FOR_ANOTHER)) {
         core_step_waits(c, entry, step, REVIEW_BEFORE, &nothing, (struct doc){0});
+    } else if (state->doubt != 0 && !MUTANT(DOUBT_UNASKED)) {
+        core_step_waits(c, entry, step, REVIEW_UNKNOWN_OUTCOME, &doubt, (struct doc){0});
     } else if (state->attempt > 0) {
         core_enqueue(c, entry, step, false);
     } else if (has_gate(entry, step) && (state->did & STEP_DID_GATE) == 0) {
@@ -55,7 +60,7 @@ bool core_prepare(struct core *c, struct core_run *entry, uint32_t step)
 {
     const struct plan_step *about = &entry->plan->steps[step];
     if (!plan_step_is_agentless(about) && !about->rules->policy.requires_approval &&
-        !has_gate(entry, step)) {
+        !has_gate(entry, step) && entry->run->steps[step].doubt == 0) {
         return false;
     }
     core_begin_without_attempt(c, entry, step);

@@ -24,9 +24,11 @@ enum step_outcome {
 
 #define LANE_NONE UINT32_MAX
 
-/* A step that need not run: an earlier run's result is reused (M007, C32). */
+/* A step that need not run: an earlier run's result is reused (M007, C32). With `doubt` it has no
+ * result, and may have been done all the same: a person is asked before it begins. */
 struct core_reuse {
     uint32_t step;
+    bool doubt;
     struct blob_ref result;
 };
 

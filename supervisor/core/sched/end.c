@@ -67,7 +67,8 @@ static bool skip_doomed(struct core *c, struct core_run *entry, uint32_t step)
     core_record(c, entry,
                 (struct record){
                     REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_SKIPPED, .reason = why,
-                             .error_class = failed ? CLASS_DEPENDENCY_FAILED : CLASS_NONE),
+                             .error_class = failed ? CLASS_DEPENDENCY_FAILED : CLASS_NONE,
+                             .doubt = entry->run->steps[step].doubt != 0),
                     .step = step, .agent = about->agent,
                     .text = failed ? STR_LIT("A dependency failed")
                             : about->rules->policy.run_if == RUN_IF_FAILURE
@@ -96,10 +97,28 @@ void core_settle(struct core *c, struct core_run *entry, uint32_t step)
     }
 }
 
+/* An unsafe step that ends without an answer to its last attempt, or with one that says nothing
+ * about its effects: a timeout that the agent itself reports, bytes that cannot be read. */
+static bool leaves_doubt(const struct core_run *entry, const struct record *rec)
+{
+    const struct rec_step_completed *end = REC(rec, step_completed);
+    const enum step_status status = entry->run->steps[rec->step].status;
+    const bool cut = end->error_class == CLASS_TIMEOUT ||
+                     end->error_class == CLASS_PROTOCOL_ERROR ||
+                     (end->stop != STOP_NONE && end->stop != STOP_ACKNOWLEDGED);
+    if (end->status == STEP_COMPLETED || MUTANT(DOUBT_FORGOTTEN) ||
+        entry->plan->steps[rec->step].rules->policy.effects != EFFECTS_UNSAFE) {
+        return false;
+    }
+    return (cut && (status == STEP_IN_PROGRESS || status == STEP_UNKNOWN)) ||
+           run_may_be_done(entry->run, entry->plan, rec->step);
+}
+
 void core_end_step(struct core *c, struct core_run *entry, struct record rec)
 {
     const struct run_step *state = &entry->run->steps[rec.step];
     struct rec_step_completed *end = REC(&rec, step_completed);
+    end->doubt = leaves_doubt(entry, &rec);
     core_unlink(c, entry, rec.step);
     core_key_step_over(c, entry, rec.step);
     rec.agent = state->agent;

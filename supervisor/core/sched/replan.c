@@ -136,19 +136,23 @@ static bool grants_fit(const struct plan *to, const struct plan *from, bool grow
 }
 
 /* A replan runs nothing again that has completed: not a step under its id (C32), and no unsafe work
- * without a person's approval. */
+ * that has completed, or may have been done, without a person's approval. */
 static bool repeats(const struct plan *to, const struct core_run *entry, uint32_t fresh)
 {
     const struct plan_step *is = &to->steps[fresh];
     for (uint32_t i = 0; i < entry->plan->n_steps; i++) {
         const struct plan_step *was = &entry->plan->steps[i];
         const bool same_id = str_eq(was->step_id, is->step_id);
-        if (entry->run->steps[i].status != STEP_COMPLETED ||
+        const bool completed = entry->run->steps[i].status == STEP_COMPLETED;
+        const bool doubtful =
+            run_may_be_done(entry->run, entry->plan, i) && !MUTANT(DOUBT_REPLANNED);
+        if ((!completed && !doubtful) ||
             (!same_id && was->rules->policy.effects != EFFECTS_UNSAFE)) {
             continue;
         }
         const bool same_work = plan_step_same_work(was, is);
-        const bool again = same_id && same_work && !was->superseded && !MUTANT(COMPLETED_AGAIN);
+        const bool again =
+            completed && same_id && same_work && !was->superseded && !MUTANT(COMPLETED_AGAIN);
         const bool unsafe = was->rules->policy.effects == EFFECTS_UNSAFE &&
                             (same_work || (same_id && is->rules->policy.effects == EFFECTS_UNSAFE));
         const bool unasked =

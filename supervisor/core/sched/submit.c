@@ -75,7 +75,10 @@ static void reuse_results(struct core *c, struct core_run *entry, const struct c
         const uint32_t step = from->reuse[i].step;
         const enum step_status status =
             step < entry->run->n_steps ? entry->run->steps[step].status : STEP_COMPLETED;
-        if (status == STEP_PENDING || status == STEP_READY) {
+        const bool open = status == STEP_PENDING || status == STEP_READY;
+        if (open && from->reuse[i].doubt && plan_step_has_agent(&entry->plan->steps[step])) {
+            core_record(c, entry, (struct record){.type = REC_STEP_DOUBTED, .step = step});
+        } else if (open && !from->reuse[i].doubt) {
             core_end_step(
                 c, entry,
                 (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_COMPLETED,

@@ -566,9 +566,10 @@ static void drive_one(struct drive *d)
 
     open_all(d);
     register_agents(d, ids);
-    give(d, (struct core_event){CORE_EV_INIT(SUBMIT, submit, .plan = plan_of(d),
-                                             .block = d->revisions[0].block,
-                                             .planning = {5, 6, 7, 8})});
+    const struct core_reuse doubt = {.step = rng_below(&d->r, 3), .doubt = true};
+    give(d, (struct core_event){CORE_EV_INIT(
+                SUBMIT, submit, .plan = plan_of(d), .block = d->revisions[0].block, .reuse = &doubt,
+                .n_reuse = rng_below(&d->r, 4) == 0, .planning = {5, 6, 7, 8})});
     for (int i = 0; i < EVENTS && !d->over; i++) {
         something(d);
         if (i % 40 == 39) {

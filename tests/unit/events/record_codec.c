@@ -61,6 +61,7 @@ static struct record random_record(struct rng *r, const struct plan *plan, enum 
         .fallback = (enum fallback_action)rng_below(r, FALLBACK_ACTION_COUNT),
         .asked = rng_below(r, 2) == 1,
         .stop = (enum step_stop)rng_below(r, STEP_STOP_COUNT),
+        .doubt = rng_below(r, 2) == 0,
         .ok = rng_below(r, 2) == 0,
         .revision = 1 + rng_below(r, LIMIT_REVISIONS),
         .serial = 1 + rng_below(r, 999999999),
@@ -225,6 +226,7 @@ static void assert_same(const struct record *wanted, const struct record *gotten
         assert_int_equal(got->status, want->status);
         assert_int_equal(got->reason, want->reason);
         assert_int_equal(got->stop, want->stop);
+        assert_int_equal(got->doubt, want->doubt);
         assert_true(got->duration_ms == want->duration_ms);
     }
     assert_true(t != REC_PLAN_COMPLETED || got->duration_ms == want->duration_ms);
@@ -286,6 +288,7 @@ static struct flat_record largest(enum record_type t)
         .handoff = HANDOFF_FALLBACK,
         .fallback = FALLBACK_AGENT,
         .stop = STOP_ACKNOWLEDGED,
+        .doubt = true,
         .ok = true,
         .revision = 1,
         .capacity = 64,

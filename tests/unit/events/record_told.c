@@ -101,6 +101,7 @@ static struct flat_record full(enum record_type t)
     rec.fallback = FALLBACK_AGENT;
     rec.asked = true;
     rec.stop = STOP_ACKNOWLEDGED;
+    rec.doubt = true;
     rec.ok = true;
     rec.revision = 2;
     rec.capacity = 7;
@@ -136,6 +137,7 @@ static struct flat_record other(enum record_type t)
     rec.handoff = HANDOFF_AGENT;
     rec.fallback = FALLBACK_WAIT;
     rec.stop = STOP_NONE;
+    rec.doubt = false;
     rec.ok = false;
     rec.result = (struct blob_ref){0};
     rec.percent = NAN;
@@ -271,6 +273,7 @@ static void say_back(struct bench *b, const struct record *rec, struct buf *out)
     say(out, "fallback", flat.fallback);
     say(out, "asked", flat.asked);
     say(out, "stop", flat.stop);
+    say(out, "doubt", flat.doubt);
     say(out, "ok", flat.ok);
     say(out, "revision", flat.revision);
     say(out, "delay", flat.delay_ms);

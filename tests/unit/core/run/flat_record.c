@@ -83,6 +83,7 @@ static void to_flat_2(const struct record *rec, struct flat_record *flat)
         flat->reason = REC(rec, step_completed)->reason;
         flat->error_class = REC(rec, step_completed)->error_class;
         flat->stop = REC(rec, step_completed)->stop;
+        flat->doubt = REC(rec, step_completed)->doubt;
         flat->result = REC(rec, step_completed)->result;
         flat->serial = REC(rec, step_completed)->signal;
         flat->duration_ms = REC(rec, step_completed)->duration_ms;
@@ -262,6 +263,7 @@ static void from_flat_2(const struct flat_record *flat, struct record *rec)
                                                                 .reason = flat->reason,
                                                                 .error_class = flat->error_class,
                                                                 .stop = flat->stop,
+                                                                .doubt = flat->doubt,
                                                                 .signal = flat->serial,
                                                                 .result = flat->result,
                                                                 .duration_ms = flat->duration_ms,

@@ -35,6 +35,7 @@ struct flat_record {
     enum fallback_action fallback;
     bool asked; /* of a retry or fallback: by the agent */
     enum step_stop stop;
+    bool doubt;
     bool ok;
     uint32_t revision;
     uint32_t capacity;

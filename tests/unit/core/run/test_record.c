@@ -25,7 +25,8 @@ static void only_bookkeeping_is_internal(void **state)
     for (int t = 0; t < REC_COUNT; t++) {
         const bool internal = t == REC_STEP_ASSIGNED || t == REC_STEP_UNKNOWN ||
                               t == REC_STEP_CHECKING || t == REC_STEP_CONDITION ||
-                              t == REC_STEP_CHILD || t == REC_RESULT_REJECTED;
+                              t == REC_STEP_CHILD || t == REC_RESULT_REJECTED ||
+                              t == REC_STEP_DOUBTED;
         assert_int_equal(record_is_public((enum record_type)t), !internal);
     }
     assert_int_equal(record_about(REC_STEP_STARTED), ABOUT_PLAN);

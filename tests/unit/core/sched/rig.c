@@ -308,6 +308,12 @@ void rig_event(struct rig *r, struct core_event ev)
 
 uint64_t rig_submit(struct rig *r, const char *text)
 {
+    return rig_submit_after(r, text, NULL, 0);
+}
+
+uint64_t rig_submit_after(struct rig *r, const char *text, const struct core_reuse *reuse,
+                          uint32_t n)
+{
     if (r->n_plans == PLANS_MAX) {
         rig_stop(r, "too many plans", text);
     }
@@ -318,8 +324,9 @@ uint64_t rig_submit(struct rig *r, const char *text)
     p->shadow = run_init(calloc(1, run_size(p->plan)), p->plan);
     p->records = calloc(RECORDS_MAX, sizeof *p->records);
     (void)run_init(p->block, p->plan);
-    rig_event(
-        r, (struct core_event){CORE_EV_INIT(SUBMIT, submit, .plan = p->plan, .block = p->block)});
+    rig_event(r,
+              (struct core_event){CORE_EV_INIT(SUBMIT, submit, .plan = p->plan, .block = p->block,
+                                               .reuse = reuse, .n_reuse = n)});
     return core_newest_run(r->core);
 }
 

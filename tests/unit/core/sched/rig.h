@@ -23,6 +23,9 @@ struct core *rig_core(struct rig *r);
 msec rig_now(const struct rig *r);
 /* Names of steps must differ between the plans of a rig. Returns the handle. */
 uint64_t rig_submit(struct rig *r, const char *plan);
+/* With what an earlier plan left of its steps. */
+uint64_t rig_submit_after(struct rig *r, const char *plan, const struct core_reuse *reuse,
+                          uint32_t n);
 const struct run *rig_run(const struct rig *r, uint64_t handle);
 const struct plan *rig_plan(const struct rig *r, uint64_t handle);
 

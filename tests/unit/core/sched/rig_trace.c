@@ -103,6 +103,9 @@ static void say_step_end(struct rig *r, const struct flat_record *rec)
     if (rec->stop != STOP_NONE) {
         say(r, " (%s)", step_stop_name(rec->stop));
     }
+    if (rec->doubt) {
+        say(r, " (may be done)");
+    }
     say_text(r, rec->text);
 }
 
@@ -194,6 +197,8 @@ static void say_step_record(struct rig *r, const struct flat_record *rec)
         say(r, " unknown +%" PRIu64, rec->delay_ms);
     } else if (t == REC_STEP_PROGRESS) {
         say(r, " progress");
+    } else if (t == REC_STEP_DOUBTED) {
+        say(r, " doubted");
     } else {
         say_step_end(r, rec);
     }
