@@ -102,7 +102,9 @@ void usage_words_at(const struct cli_verb *v, int i, int argc, char *const *argv
 }
 
 struct wanted {
-    bool plan, session, step, agent;
+    bool plan, session, step, agent, file;
+    bool text;       /* it may be empty */
+    struct str word; /* the first that is no choice; empty = none */
 };
 
 static void want(struct str word, void *self)
@@ -113,6 +115,17 @@ static void want(struct str word, void *self)
     w->session = w->session || has_choice(word, "SESSION_ID");
     w->step = w->step || has_choice(word, "STEP_ID");
     w->agent = w->agent || has_choice(word, "AGENT_ID");
+    w->file = w->file || has_choice(word, "FILE");
+    w->text =
+        w->text || has_choice(word, "GOAL") || has_choice(word, "WORD") || has_choice(word, "VERB");
+    w->word = w->word.len > 0 || is_literal(word) ? w->word : word;
+}
+
+/* "", or "/STEP" of an empty plan. */
+static bool is_empty_id(const struct wanted *w, const char *text)
+{
+    return text[0] == 0 ? w->plan || w->session || w->step || w->agent
+                        : text[0] == '/' && w->plan && !w->file;
 }
 
 /* Replaces the short name of a plan or a session. Prints the error. */
@@ -123,7 +136,7 @@ static enum cli_exit resolve(struct cli *cli, const struct wanted *w, const char
     char *copy;
     enum cli_exit code = CLI_OK;
 
-    if ((*text)[0] == 0 && (w->plan || w->session || w->step || w->agent)) {
+    if (is_empty_id(w, *text)) {
         cli_error_hint(w->agent     ? "see: baton agents"
                        : w->session ? "`last` is the newest session"
                        : w->step    ? "see: baton status PLAN_ID"
@@ -165,6 +178,11 @@ enum cli_exit usage_resolve_ids(struct cli *cli)
         const char *text = cli->argv[i];
         usage_words_at(cli->verb, i, cli->argc, cli->argv, want, &w);
         code = resolve(cli, &w, &text);
+        if (code == CLI_OK && text[0] == 0 && w.word.len > 0 && !w.text) {
+            cli_error_hint("a variable without a value?", "%s: expected %.*s, got ''",
+                           cli->verb->name, STR_ARG(w.word));
+            code = CLI_USAGE;
+        }
         if (text != cli->argv[i]) {
             cli->argv[i] = cli->ids[cli->n_ids - 1];
         }

@@ -158,9 +158,28 @@ static void report_no_value(const struct cli_verb *verb, const char *option)
                    verb != NULL ? verb->name : "", verb != NULL ? ": " : "", option);
 }
 
+/* A text may be empty; a path, a name, a number or a choice may not. Prints the error. */
+static bool check_value(const struct cli_verb *verb, const struct cli_option *o, const char *value)
+{
+    if (o->arg == NULL || value[0] != 0 || strncmp(o->arg, "TEXT", 4) == 0) {
+        return true;
+    }
+    cli_error_hint("a variable without a value?", "%s%s--%s: expected %.*s, got ''",
+                   verb != NULL ? verb->name : "", verb != NULL ? ": " : "", o->name,
+                   (int)strcspn(o->arg, "."), o->arg);
+    return false;
+}
+
 /* Takes one answer of getopt_long. Prints the error and returns false. */
 static bool take_option(struct cli *cli, int opt, char **argv)
 {
+    const struct cli_option *o = opt >= GLOBAL_BASE ? &cli_global_options[opt - GLOBAL_BASE]
+                                 : opt >= VERB_BASE ? &cli->verb->options[opt - VERB_BASE]
+                                                    : NULL;
+
+    if (o != NULL && !check_value(cli->verb, o, optarg != NULL ? optarg : "")) {
+        return false;
+    }
     if (opt >= GLOBAL_BASE) {
         cli->global[opt - GLOBAL_BASE] = optarg != NULL ? optarg : "";
         return true;
