@@ -142,9 +142,15 @@ static enum bt_code outside(const struct confine *c, const char *path, const cha
 static enum bt_code explain(const struct confine *c, const char *path, int why,
                             struct bt_error *err)
 {
+    const char *rest;
+
     switch (why) {
     case EXDEV:
-        return outside(c, path, "leads out of its root (by '..' or a link)", err);
+        return outside(c, path,
+                       c->n == 0 || (path[0] == '/' && root_of(c, path, &rest) == NULL)
+                           ? "is outside"
+                           : "leads out of its root (by '..' or a link)",
+                       err);
     case ELOOP:
         return outside(c, path, "is a link of /proc or a loop of links", err);
     case ENOENT:

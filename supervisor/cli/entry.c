@@ -79,6 +79,7 @@ int cli_entry(int argc, char **argv)
     if (usage_read(&cli, argc, argv) && usage_read_form(&cli, &form)) {
         set_form(&cli, form);
         cli.color = wants_color(&cli);
+        cli_errors_of(&cli);
         if (cli_value(&cli, "credential") != NULL) { /* libbaton reads it */
             (void)setenv("BATON_CREDENTIAL", cli_value(&cli, "credential"), 1);
         }
@@ -89,6 +90,7 @@ int cli_entry(int argc, char **argv)
     }
     cli_errors_end(code);
     cli_errors_as_json(false);
+    cli_errors_of(NULL);
     usage_free_ids(&cli);
     bt_client_close(cli.client);
     code = output_finish(code);

@@ -138,11 +138,12 @@ static void put_one(struct schedules *s, struct declared *d)
     if (code == BT_OK && !ok.existing) {
         log_info("schedule.declared", "schedule=%s %s", d->name, ok.replaced ? "replaced" : "new");
     } else if (code != BT_OK && d->over) {
-        const uint32_t n = submission_problems(&made);
+        const struct str first =
+            submission_problems(&made) > 0 ? made.problem_views[0].message : (struct str){"", 0};
+        const bool said = memmem(err.msg, strlen(err.msg), first.ptr, first.len) != NULL;
         char why[REFUSED_MAX];
-        (void)snprintf(why, sizeof why, "%s%s%.*s", err.msg, n > 0 ? ": " : "",
-                       n > 0 ? (int)made.problem_views[0].message.len : 0,
-                       n > 0 ? made.problem_views[0].message.ptr : "");
+        (void)snprintf(why, sizeof why, "%s%s%.*s", err.msg, said ? "" : ": ",
+                       said ? 0 : (int)first.len, first.ptr);
         d->refused = strdup(why); /* without memory the log has it alone */
         log_err("schedule.refused", "schedule=%s %s; it is not put", d->name, why);
     }

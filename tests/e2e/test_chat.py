@@ -423,6 +423,37 @@ class RealPiped(BatonTest):
         answers = [line for line in done.stdout.splitlines() if "yes" in line]
         self.assertEqual(len(answers), len(set(answers)), whole)
 
+    def test_a_daemon_that_is_killed_is_waited_for_and_one_with_another_journal_is_another(self):
+        d = self.daemon(agents=False)
+        p = subprocess.Popen([BIN / "baton", "chat", "--state", d.state], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE, text=True)
+        self.addCleanup(p.stderr.close)
+        self.addCleanup(p.kill)
+        said = []
+
+        def says(words):
+            for line in p.stderr:
+                said.append(line)
+                if words in line:
+                    return
+            self.fail("it ended with %s:\n%s" % (p.wait(), "".join(said)))
+
+        says("to come back:")
+        for _ in range(3):  # it ended at once when it noticed within a millisecond
+            d.kill9()
+            says("waiting for the daemon")
+            d.start(agents=False)
+            says("the daemon is back")
+        d.kill9()
+        says("waiting for the daemon")
+        for name in os.listdir(d.state):
+            if name.startswith("journal"):
+                os.unlink(d.state / name)
+        d.start(agents=False)
+        says("its journal is another one")
+        p.stdin.close()
+        self.assertEqual(p.wait(20), 7)
+
 
 class Real(BatonTest):
     """A real daemon; the agent probe plans, works and understands people as a test says."""

@@ -1,6 +1,7 @@
 """How every verb ends: output that cannot be written, and --timeout. Each verb of `baton help --json` has its line here."""
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -181,6 +182,20 @@ class Timeout(Ends):
 
     def test_time_that_is_none_is_named(self):
         self.assertIn(b"--timeout: expected a time", self.baton("info", "--timeout", "soon", stderr=subprocess.PIPE).stderr)
+
+    def catches(self, pid, number):
+        with open("/proc/%d/status" % pid) as f:
+            return int(re.search(r"SigCgt:\s*(\w+)", f.read())[1], 16) >> (number - 1) & 1
+
+    def test_top_that_is_interrupted_while_the_daemon_is_silent_is_interrupted(self):
+        self.d.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(self.d.process.send_signal, signal.SIGCONT)
+        p = subprocess.Popen([BIN / "baton", "top", "--state", self.d.state], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(p.stderr.close)
+        self.addCleanup(p.kill)
+        until(lambda: self.catches(p.pid, signal.SIGINT), 10, "it catches the signal")
+        p.send_signal(signal.SIGINT)
+        self.assertEqual((p.wait(20), p.stderr.read()), (130, b""))
 
 
 if __name__ == "__main__":

@@ -277,6 +277,25 @@ class FullDisk(harness.BatonTest):
         harness.until(lambda: self.d.agent_pids()["exec"] not in ([], pids["exec"]), 20, "a new process\n" + self.d.log())
         self.assertEqual(self.d.stop(), 0)
 
+    def command(self, *words):
+        """What `baton` says beside the disk, and leaves on it."""
+        done = harness.subprocess.run([harness.BIN / "baton", *map(str, words)], capture_output=True, text=True, timeout=60,
+                                      cwd=self.d.work, env={**os.environ, "BATON_STATE": str(self.d.state / "new")})
+        return done.returncode, done.stderr
+
+    def test_init_on_a_full_disk_leaves_nothing(self):
+        self.fill()
+        code, said = self.command("init", self.d.state / "a" / "project")
+        self.assertEqual(code, 1)
+        self.assertRegex(said, r"project\S*: No space left on device\n(.*\n)*what was written is removed again\n")
+        self.assertEqual(os.listdir(self.d.state), ["of_others"])
+
+    def test_up_on_a_full_disk_says_that_it_is_full(self):
+        self.fill()
+        code, said = self.command("up")
+        self.assertEqual(code, 1)
+        self.assertRegex(said, r"batond\.log cannot be written: No space left on device\n$")
+
     def serves(self):
         """supervisor.info; None while nobody answers."""
         try:

@@ -176,7 +176,7 @@ class Old(unittest.TestCase):
         _, said = s.cli("run", "--plans", "-", code=6, stdin=lines(*[PLAN] * 200))
         self.assertEqual((len(s.of("plans.submit")), len(s.of("plan.submit"))), (3, 0))
         self.assertIn("line 64: not now", said)
-        self.assertIn("the lines after these were not submitted", said)
+        self.assertIn("and after: not sent: nobody answers", said)
         s.answers["plans.submit"] = lambda r: {"answers": [{"v": 1, "type": "error", "ok": False, "error": {
             "code": "UNAVAILABLE", "message": "stopping", "retryable": True}}] * len(r["plans"])}
         s.cli("run", "--plans", "-", code=6, stdin=lines(*[PLAN] * 200))

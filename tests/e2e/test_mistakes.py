@@ -171,6 +171,13 @@ class Trust(WithAgents):
         self.rows_beside(d)
 
 
+class Absent(WithAgents):
+    file = "absent.txt"
+
+    def test_what_is_named_and_is_not_there(self):
+        self.rows_beside(self.start())
+
+
 class Plans(WithAgents):
     file = "plans.txt"
 

@@ -84,7 +84,10 @@ class Declared(BatonTest):
         self.assertRegex(done.stdout.splitlines()[-1], r"^refused  schedules\.lost: .*nobody")
         refused = self.d.ask("schedule.list")["refused"]
         self.assertEqual([r["name"] for r in refused], ["lost"])
-        self.assertIn("nobody", refused[0]["error"])
+        self.assertEqual(refused[0]["error"].count("nobody"), 1, "the mistake is said once")
+        answer = self.d.cli_any("reload", "--json")
+        told = json.loads(answer.stdout)
+        self.assertEqual((answer.returncode, answer.stderr, told["ok"], told["refused"]), (1, "", False, refused))
         said = self.d.cli_any("schedule", "list")
         self.assertEqual(said.returncode, 0)
         self.assertIn("refused: schedule lost of the configuration: ", said.stderr)

@@ -79,17 +79,34 @@ static void connection_lost(struct chat *c)
     }
 }
 
+/* Whether the daemon knows the session that it had before. */
+static enum bt_code look_for_session(struct chat *c, struct bt_error *err)
+{
+    cJSON *fields;
+    cJSON *answer = NULL;
+    enum bt_code code = BT_OK;
+
+    if (c->is_named) {
+        fields = cli_fields("sessionId", c->session);
+        (void)cJSON_AddNumberToObject(fields, "limit", 1);
+        code = chat_call(c, "session.get", fields, &answer, err);
+    }
+    cJSON_Delete(answer);
+    return code;
+}
+
 /* Whether the daemon answers, with the journal of before: event numbers only grow, so a smaller
- * lastSeq means another one. */
+ * lastSeq means another one, and so does a session that is not there. */
 static bool is_back(struct chat *c)
 {
     cJSON *info = NULL;
     struct bt_error err;
-    bool same = false;
+    enum bt_code code = chat_call(c, "supervisor.info", NULL, &info, &err);
 
-    if (chat_call(c, "supervisor.info", NULL, &info, &err) == BT_OK) {
-        same = (uint64_t)json_number(info, "lastSeq") >= c->last;
-        if (!same) {
+    if (code == BT_OK) {
+        code = (uint64_t)json_number(info, "lastSeq") < c->last ? BT_NOT_FOUND
+                                                                : look_for_session(c, &err);
+        if (code == BT_NOT_FOUND) {
             screen_note(&c->screen,
                         "this daemon does not know the session: its journal is another one");
             c->exit = CLI_NOT_FOUND;
@@ -97,7 +114,7 @@ static bool is_back(struct chat *c)
         }
     }
     cJSON_Delete(info);
-    return same;
+    return code == BT_OK;
 }
 
 static void reconnect(struct chat *c)
@@ -150,7 +167,8 @@ bool chat_next(struct chat *c, uint32_t timeout_ms, struct bt_event *ret)
         }
     }
     if (c->watch == NULL) {
-        if (!c->screen.interactive && now - c->away_since > CHAT_AWAY_MS_MAX) {
+        if (!c->quit && !c->screen.interactive &&
+            clock_mono_ms() - c->away_since > CHAT_AWAY_MS_MAX) {
             screen_note(&c->screen, "the daemon does not come back");
             c->exit = CLI_UNREACHABLE;
             c->quit = true;

@@ -137,6 +137,9 @@ enum cli_exit cli_fail(const struct bt_error *err);
 void cli_error_keep(struct cJSON *error);
 /* Errors are about one of several plans, and name it; borrowed. NULL = about the only one. */
 void cli_errors_about(const char *plan_id);
+/* Whose errors they are: advice to start a daemon has the options that belong to it. Borrowed;
+ * NULL = not known. */
+void cli_errors_of(const struct cli *cli);
 /* Errors are kept for stdout, in the form of --output. */
 void cli_errors_as_json(bool on);
 /* Prints what is kept: on stdout when the verb failed and has printed no data, else on stderr.

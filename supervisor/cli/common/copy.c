@@ -113,14 +113,16 @@ static bool copy_bytes(int in, int out)
     return n == 0;
 }
 
-/* Nobody else may write to it, whatever the umask: it chooses programs. */
-static bool copy_file(const char *from, const char *to, bool is_program)
+/* Nobody else may write to it, whatever the umask: it chooses programs. *ret_made: it is there,
+ * also when the copy failed. */
+static bool copy_file(const char *from, const char *to, bool is_program, bool *ret_made)
 {
     const int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     const int out =
         in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, is_program ? 0755 : 0644);
     bool ok = out >= 0 && copy_bytes(in, out);
 
+    *ret_made = out >= 0;
     ok = (out < 0 || close(out) == 0) && ok;
     if (!ok) {
         cli_error("%s: %s", in < 0 ? from : to, strerror(errno));
@@ -131,44 +133,78 @@ static bool copy_file(const char *from, const char *to, bool is_program)
     return ok;
 }
 
-static bool make_dir(const char *path)
+/* *ret_made: it was not there. */
+static bool make_dir(const char *path, bool *ret_made)
 {
     struct stat st;
 
-    if (mkdir(path, 0755) == 0 ||
-        (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode))) {
+    *ret_made = mkdir(path, 0755) == 0;
+    if (*ret_made || (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode))) {
         return true;
     }
     cli_error("%s: %s", path, strerror(errno));
     return false;
 }
 
-static bool make_dirs(const char *path)
+/* *ret_there: how many bytes of the path were there. */
+static bool make_dirs(const char *path, size_t *ret_there)
 {
     char part[PATH_BYTES];
+    bool made = false;
+    bool any = false;
 
+    *ret_there = 0;
     for (size_t i = 1; path[i - 1] != '\0'; i++) {
         if (path[i] == '/' || path[i] == '\0') {
             (void)snprintf(part, sizeof part, "%.*s", (int)i, path);
-            if (!make_dir(part)) {
+            if (!make_dir(part, &made)) {
                 return false;
             }
+            any = any || made;
+            *ret_there = any ? *ret_there : i;
         }
     }
     return true;
 }
 
-bool copy_tree(const char *from, const char *to, const struct copy_list *list)
+bool copy_tree(const char *from, const char *to, struct copy_list *list)
 {
     char source[PATH_BYTES];
     char target[PATH_BYTES];
-    bool ok = make_dirs(to);
+    bool ok = make_dirs(to, &list->there);
 
     for (size_t i = 0; ok && i < list->n; i++) {
-        const struct copy_entry *e = &list->at[i];
+        struct copy_entry *e = &list->at[i];
         (void)snprintf(source, sizeof source, "%.4000s/%.4000s", from, e->path);
         (void)snprintf(target, sizeof target, "%.4000s/%.4000s", to, e->path);
-        ok = e->is_dir ? make_dir(target) : copy_file(source, target, e->is_program);
+        ok = e->is_dir ? make_dir(target, &e->made)
+                       : copy_file(source, target, e->is_program, &e->made);
     }
     return ok;
+}
+
+bool copy_tree_remove(const char *to, const struct copy_list *list)
+{
+    char path[PATH_BYTES];
+    size_t n = strlen(to);
+    int removed = 0;
+
+    for (size_t i = list->n; i-- > 0;) {
+        const struct copy_entry *e = &list->at[i];
+        (void)snprintf(path, sizeof path, "%.4000s/%.4000s", to, e->path);
+        if (e->made) {
+            removed += (e->is_dir ? rmdir(path) : unlink(path)) == 0;
+        }
+    }
+    while (n > list->there) {
+        (void)snprintf(path, sizeof path, "%.*s", (int)n, to);
+        removed += rmdir(path) == 0;
+        while (n > list->there && to[n - 1] != '/') {
+            n--;
+        }
+        while (n > list->there && to[n - 1] == '/') {
+            n--;
+        }
+    }
+    return removed > 0;
 }

@@ -10,15 +10,31 @@
 #include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/form.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/started.h"
 #include "supervisor/cli/common/text.h"
 
-enum { TEXT_MAX = 8192, HINT_BYTES_MAX = 65536 };
+enum { TEXT_MAX = 8192, HINT_BYTES_MAX = 65536, HINT_MAX = 8192 };
 
 static struct {
     bool as_json;
-    cJSON *error;        /* NULL = none is kept */
-    const char *plan_id; /* one of several that errors are about; NULL = there is one only */
+    cJSON *error;          /* NULL = none is kept */
+    const char *plan_id;   /* one of several that errors are about; NULL = there is one only */
+    const struct cli *cli; /* the command line; NULL = not read yet */
 } errors;
+
+/* Advice to start a daemon is a whole command: ret gets the options that belong after it. */
+static const char *after_up(const char *text, char ret[STARTED_MAX])
+{
+    static const char up[] = "with: baton up";
+    const size_t n = strlen(text);
+
+    ret[0] = 0;
+    if (errors.cli != NULL && n >= sizeof up - 1 && strcmp(text + n - (sizeof up - 1), up) == 0) {
+        started_options(errors.cli, ret);
+        cli_scrub(ret);
+    }
+    return ret;
+}
 
 /* The text may contain strings of agents and plans. */
 static BT_PRINTF(3, 0) void format(char *text, size_t cap, const char *fmt, va_list args)
@@ -47,11 +63,14 @@ static bool keeps(void)
 
 static void report(const char *text, const char *hint)
 {
+    char more[STARTED_MAX];
+
     if (!keeps()) {
         (void)fflush(stdout); /* what was printed before stands before it, also in a file */
         const bool named = errors.plan_id == NULL || strstr(text, errors.plan_id) != NULL;
-        (void)fprintf(stderr, "baton: %s%s%s%s%s\n", named ? "" : errors.plan_id, named ? "" : ": ",
-                      text, hint[0] != 0 ? "; " : "", hint);
+        (void)fprintf(stderr, "baton: %s%s%s%s%s%s\n", named ? "" : errors.plan_id,
+                      named ? "" : ": ", text, hint[0] != 0 ? "; " : "", hint,
+                      after_up(hint[0] != 0 ? hint : text, more));
         return;
     }
     if (errors.error == NULL) {
@@ -115,6 +134,11 @@ void cli_errors_about(const char *plan_id)
     errors.plan_id = plan_id;
 }
 
+void cli_errors_of(const struct cli *cli)
+{
+    errors.cli = cli;
+}
+
 void cli_errors_as_json(bool on)
 {
     errors.as_json = on;
@@ -168,11 +192,15 @@ static void split_hint(cJSON *error)
     static const char *const begins[] = {
         "; start one with: ", "; start it again with: ", "; see: "};
     char *message = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(error, "message"));
+    char more[STARTED_MAX];
+    char hint[STARTED_MAX + HINT_MAX];
 
     for (size_t i = 0; message != NULL && i < sizeof begins / sizeof begins[0]; i++) {
         char *at = strstr(message, begins[i]);
         if (at != NULL && strchr(at, '\n') == NULL && json_text(error, "hint", NULL) == NULL) {
-            (void)cJSON_AddStringToObject(error, "hint", at + 2);
+            (void)snprintf(hint, sizeof hint, "%.*s%s", HINT_MAX - 1, at + 2,
+                           after_up(at + 2, more));
+            (void)cJSON_AddStringToObject(error, "hint", hint);
             *at = 0;
         }
     }

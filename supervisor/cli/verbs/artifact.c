@@ -35,12 +35,13 @@ void cli_print_artifacts(const cJSON *answer)
     }
 }
 
-/* The only one of that name. */
-static const cJSON *find(const cJSON *answer, const char *name)
+/* The only one of that name. Prints the error and returns NULL; then *ret is the exit code. */
+static const cJSON *find(const cJSON *answer, const char *name, enum cli_exit *ret)
 {
     const cJSON *found = NULL;
     const cJSON *a;
 
+    *ret = CLI_NOT_FOUND;
     cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(answer, "artifacts"))
     {
         if (strcmp(json_text(a, "name", ""), name) != 0) {
@@ -49,6 +50,7 @@ static const cJSON *find(const cJSON *answer, const char *name)
         if (found != NULL) {
             cli_error("the steps %s and %s both have an artifact '%s'; name the step, too",
                       json_text(found, "stepId", ""), json_text(a, "stepId", ""), name);
+            *ret = CLI_USAGE;
             return NULL;
         }
         found = a;
@@ -163,13 +165,14 @@ static enum bt_code fetch(struct bt_client *client, const cJSON *found, int *ret
 
 enum cli_exit cli_print_artifact(struct cli *cli, const cJSON *answer, const char *name)
 {
-    const cJSON *found = find(answer, name);
+    enum cli_exit missing;
+    const cJSON *found = find(answer, name, &missing);
     struct bt_error err;
     int fd = -1;
     enum bt_code code;
 
     if (found == NULL) {
-        return CLI_FAILED;
+        return missing;
     }
     code = cli_elsewhere(cli) != NULL ? fetch(cli->client, found, &fd, &err)
                                       : open_found(cli, found, &fd, &err);

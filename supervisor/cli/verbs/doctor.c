@@ -13,12 +13,14 @@
 #include <arpa/inet.h>
 #include <cjson/cJSON.h>
 
+#include "protocol/client/credential.h"
 #include "protocol/client/state.h"
 #include "supervisor/cli/common/agents.h"
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
 #include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/problems.h"
 #include "supervisor/cli/common/program.h"
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/doctor_internal.h"
@@ -149,11 +151,23 @@ static struct config *check_config(struct doctor *d)
     buf_init(&notes, 1024 * 1024);
     ok = config_load(&request, &config, &notes, &err) == BT_OK;
     finding(d, ok, "configuration", ok ? "valid" : err.msg);
-    if (notes.len > 0) {
+    if (ok) {
         (void)fputs(buf_cstr(&notes), stderr);
+    } else {
+        cli_print_notes(buf_cstr(&notes), &err);
     }
     buf_done(&notes);
     return config;
+}
+
+/* A file that the daemon refuses: its client is nobody. */
+static void check_credential(void *self, const char *name, const struct credential *c,
+                             const struct bt_error *why)
+{
+    (void)name;
+    if (c == NULL) {
+        finding(self, false, "credential", why->msg);
+    }
 }
 
 static bool check_state(struct doctor *d, const char *state)
@@ -179,6 +193,9 @@ static bool check_state(struct doctor *d, const char *state)
         finding(d, false, "token", err.msg);
     } else {
         finding(d, true, "token", "there, readable only by you");
+    }
+    if (credential_each(state, check_credential, d, &err) != BT_OK) {
+        finding(d, false, "credential", err.msg);
     }
     (void)snprintf(path, sizeof path, "%s/lock", state);
     fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -215,7 +232,7 @@ static void check_stopped_journal(struct doctor *d, const char *state)
             code == BT_OK          ? "sound"
             : code == BT_NOT_FOUND ? "none yet"
                                    : err.msg);
-    if (!d->cli->json && report.len > 0) {
+    if (!d->cli->json && code != BT_OK && report.len > 0) {
         (void)fputs(buf_cstr(&report), stderr);
     }
     buf_done(&report);

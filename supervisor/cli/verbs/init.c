@@ -89,7 +89,8 @@ static bool example_dir(const char *root, const char *name, char ret[PATH_BYTES]
            recipes_is_example(ret);
 }
 
-/* The state directory of the project, which is this user's alone; nothing of it goes into git. */
+/* The state directory of the project, which is this user's alone; nothing of it goes into git.
+ * Leaves nothing when it fails. */
 static bool make_state(const char *dir)
 {
     static const char ignore[] = "*\n";
@@ -109,8 +110,22 @@ static bool make_state(const char *dir)
     ok = f != NULL && fclose(f) == 0 && ok;
     if (!ok) {
         cli_error("%s: %s", path, strerror(errno));
+        (void)unlink(path);
+        (void)rmdir(state);
     }
     return ok;
+}
+
+/* All of it, or nothing. */
+static bool write_project(const char *from, const char *dir, struct copy_list *files)
+{
+    if (copy_tree(from, dir, files) && make_state(dir)) {
+        return true;
+    }
+    if (copy_tree_remove(dir, files)) {
+        cli_note("what was written is removed again\n");
+    }
+    return false;
 }
 
 /* What would be overwritten is named, and nothing is written. */
@@ -208,7 +223,7 @@ enum cli_exit verb_init(struct cli *cli)
     }
     if (copy_list_read(from, true, &files)) {
         code = is_free(dir, &files) ? CLI_OK : CLI_USAGE;
-        if (code == CLI_OK && !(copy_tree(from, dir, &files) && make_state(dir))) {
+        if (code == CLI_OK && !write_project(from, dir, &files)) {
             code = CLI_INTERNAL;
         }
     }

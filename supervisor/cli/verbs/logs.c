@@ -337,6 +337,10 @@ static enum cli_exit choose(struct logs *l, const char *state)
         return CLI_OK;
     }
     l->n_files = 0;
+    if (strcmp(cli->verb->name, "agents") == 0) {
+        cli_error_hint("see: baton agents", "agent '%s' has no log", what);
+        return CLI_NOT_FOUND;
+    }
     code = cli_plan_id(cli, what, l->id); /* only here: an agent's log needs no daemon */
     if (code != CLI_OK) {
         return code;

@@ -72,24 +72,48 @@ enum cli_exit cli_compare_config(struct cli *cli)
     return code;
 }
 
-/* Whether the daemon put all schedules that the file declares; prints those that it refused. */
-static enum cli_exit look_at_schedules(struct cli *cli)
+/* Whether the daemon put all schedules that the file declares. *ret: those that it refused, which
+ * the caller deletes; NULL = none, or after the error. */
+static enum cli_exit look_at_schedules(struct cli *cli, cJSON **ret)
 {
     cJSON *answer = NULL;
-    enum cli_exit code = cli_call(cli, "schedule.list", cJSON_CreateObject(), &answer);
+    const enum cli_exit code = cli_call(cli, "schedule.list", cJSON_CreateObject(), &answer);
+
+    *ret = cJSON_DetachItemFromObjectCaseSensitive(answer, "refused");
+    cJSON_Delete(answer);
+    return code == CLI_OK && cJSON_GetArraySize(*ret) > 0 ? CLI_INTERNAL : code;
+}
+
+/* The answer of the daemon, which knows what it applied, and what came of its schedules. */
+static enum cli_exit show_json(struct cli *cli, cJSON *answer, bool check)
+{
+    cJSON *refused = NULL;
+    const enum cli_exit code = check ? CLI_OK : look_at_schedules(cli, &refused);
+
+    if (code != CLI_OK && refused == NULL) {
+        return code;
+    }
+    if (refused != NULL) {
+        cJSON_DeleteItemFromObjectCaseSensitive(answer, "ok");
+        (void)cJSON_AddBoolToObject(answer, "ok", code == CLI_OK);
+        (void)cJSON_AddItemToObject(answer, "refused", refused);
+    }
+    cli_print_json(answer);
+    return code;
+}
+
+static enum cli_exit show_refused(struct cli *cli)
+{
+    cJSON *refused = NULL;
+    const enum cli_exit code = look_at_schedules(cli, &refused);
     const cJSON *r;
 
-    cJSON_ArrayForEach(r, cJSON_GetObjectItemCaseSensitive(answer, "refused"))
+    cJSON_ArrayForEach(r, refused)
     {
-        if (cli->json) {
-            cli_error("schedules.%s: %s", json_text(r, "name", ""), json_text(r, "error", ""));
-        } else {
-            (void)printf("%-8s schedules.%s: %s\n", "refused", json_text(r, "name", ""),
-                         json_text(r, "error", ""));
-        }
-        code = CLI_INTERNAL;
+        (void)printf("%-8s schedules.%s: %s\n", "refused", json_text(r, "name", ""),
+                     json_text(r, "error", ""));
     }
-    cJSON_Delete(answer);
+    cJSON_Delete(refused);
     return code;
 }
 
@@ -106,9 +130,9 @@ enum cli_exit verb_reload(struct cli *cli)
         return code;
     }
     if (cli->json) {
-        cli_print_json(answer);
+        code = show_json(cli, answer, check);
         cJSON_Delete(answer);
-        return check ? CLI_OK : look_at_schedules(cli);
+        return code;
     }
     cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(answer, "changes"))
     {
@@ -125,5 +149,5 @@ enum cli_exit verb_reload(struct cli *cli)
                  "systemctl restart baton\n");
     }
     cJSON_Delete(answer);
-    return check ? CLI_OK : look_at_schedules(cli);
+    return check ? CLI_OK : show_refused(cli);
 }

@@ -148,6 +148,19 @@ static enum cli_exit print_all(struct cli *cli, const char *plan, cJSON *open)
     return code;
 }
 
+/* Reports an unknown plan. */
+static enum cli_exit look_for_plan(struct cli *cli, const char *plan)
+{
+    cJSON *fields = cli_fields("planId", plan);
+    cJSON *answer = NULL;
+    enum cli_exit code;
+
+    (void)cJSON_AddFalseToObject(fields, "steps");
+    code = cli_call(cli, "plan.get", fields, &answer);
+    cJSON_Delete(answer);
+    return code;
+}
+
 enum cli_exit verb_reviews(struct cli *cli)
 {
     const char *plan = cli->argc == 1 ? cli->argv[0] : NULL;
@@ -156,6 +169,9 @@ enum cli_exit verb_reviews(struct cli *cli)
     cJSON *list = cJSON_GetObjectItemCaseSensitive(answer, "reviews");
     const cJSON *r;
 
+    if (code == CLI_OK && plan != NULL && cJSON_GetArraySize(list) == 0) {
+        code = look_for_plan(cli, plan);
+    }
     if (code == CLI_OK && cli_flag(cli, "all")) {
         code = print_all(cli, plan, list);
     } else if (code == CLI_OK && cli->json) {
@@ -224,11 +240,8 @@ static enum cli_exit find_open(struct cli *cli, const char *plan, const char *st
     const cJSON *reviews;
     const cJSON *r;
     int n = 0;
-    enum cli_exit code =
-        cli_call(cli, "plan.get", cli_fields("planId", plan), &answer); /* reports an unknown id */
+    enum cli_exit code = look_for_plan(cli, plan);
 
-    cJSON_Delete(answer);
-    answer = NULL;
     if (code != CLI_OK) {
         return code;
     }

@@ -352,6 +352,38 @@ static enum cli_exit step_result(struct cli *cli, const char *plan, const char *
     return code;
 }
 
+/* Prints an answer of plan.result; step NULL = of the plan. The exit code says how it ended. */
+static enum cli_exit print_result(struct cli *cli, const char *plan, const char *step,
+                                  const cJSON *answer)
+{
+    const char *status = json_text(answer, "status", "");
+    const enum cli_exit code =
+        exit_of_result(status, step == NULL ? json_text(answer, "outcome", "") : "");
+
+    if (step != NULL && code == CLI_TIMEOUT && cJSON_IsTrue(get(answer, "dryRun"))) {
+        if (cli->json) {
+            cli_print_json(answer);
+        }
+        cli_error("plan %s was a dry run: its steps did not run, and step %s has no result", plan,
+                  step);
+        return CLI_NOT_FOUND;
+    }
+    if (step != NULL) {
+        follow_print_step(cli, answer, step);
+    } else if (cli->json) {
+        cli_print_json(answer);
+    } else {
+        char *leaves = cli_flag(cli, "all") ? NULL : cli_leaf_answer(cli, plan, answer);
+        const char *text = leaves != NULL ? leaves : json_text(answer, "aggregatedResult", "");
+        if (text[0] != 0 || code != CLI_TIMEOUT) {
+            cli_print_lines(text);
+        }
+        free(leaves);
+        cli_print_artifacts(answer);
+    }
+    return code;
+}
+
 /* step NULL = the plan's result. */
 static enum cli_exit show_result(struct cli *cli, const char *plan, const char *step)
 {
@@ -369,19 +401,8 @@ static enum cli_exit show_result(struct cli *cli, const char *plan, const char *
         cJSON_Delete(answer);
         return code;
     }
-    if (code == CLI_OK && step != NULL) {
-        follow_print_step(cli, answer, step);
-    } else if (code == CLI_OK && cli->json) {
-        cli_print_json(answer);
-    } else if (code == CLI_OK) {
-        char *leaves = cli_flag(cli, "all") ? NULL : cli_leaf_answer(cli, plan, answer);
-        cli_print_lines(leaves != NULL ? leaves : json_text(answer, "aggregatedResult", ""));
-        free(leaves);
-        cli_print_artifacts(answer);
-    }
     if (code == CLI_OK) {
-        code = exit_of_result(json_text(answer, "status", ""),
-                              step == NULL ? json_text(answer, "outcome", "") : "");
+        code = print_result(cli, plan, step, answer);
     }
     if (answer != NULL && step == NULL) {
         cli_report_not_whole(answer);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cjson/cJSON.h>
@@ -253,38 +254,61 @@ struct lines {
     bool silent;        /* nobody answers: what comes after is not sent */
 };
 
+static void print_error(const struct lines *l, const char *place, uint64_t number,
+                        const struct bt_error *err, const char *before)
+{
+    cJSON *line;
+    cJSON *error;
+    char text[sizeof err->msg + 80];
+
+    (void)snprintf(text, sizeof text, "%s%s", before, err->msg);
+    if (!l->cli->json) {
+        cli_error("%s %llu%s: %s", place[0] == 'f' ? "lines" : "line", (unsigned long long)number,
+                  place[0] == 'f' ? " and after" : "", text);
+        return;
+    }
+    line = cJSON_CreateObject();
+    error = cli_fields("code", bt_code_name(err->code));
+    (void)cJSON_AddNumberToObject(line, place, (double)number);
+    (void)cJSON_AddStringToObject(error, "message", text);
+    (void)cJSON_AddItemToObject(line, "error", error);
+    cli_list_item();
+    cli_print_json(line);
+    cJSON_Delete(line);
+}
+
+/* Whether it is not known what became of the plan. */
+static bool is_open(const struct bt_submitted *r)
+{
+    return r->json == NULL && (r->err.code == BT_UNAVAILABLE || r->err.code == BT_TIMEOUT);
+}
+
 static void print_line(struct lines *l, size_t i)
 {
     const struct bt_submitted *r = &l->results[i];
     cJSON *answer = r->err.code == BT_OK && r->json != NULL ? json_tree(r->json) : NULL;
     cJSON *remarks = cJSON_DetachItemFromObjectCaseSensitive(answer, "problems");
     cJSON *line;
-    cJSON *error;
 
     if (r->err.code != BT_OK && l->code == CLI_OK) {
         l->code = cli_exit_of(r->err.code);
     }
-    if (!l->cli->json && r->err.code == BT_OK) {
+    if (r->err.code != BT_OK) {
+        print_error(l, "line", l->numbers[i], &r->err,
+                    is_open(r) ? "it may have been taken, nobody answered: " : "");
+    } else if (!l->cli->json) {
         (void)printf("%s\n", r->plan_id);
         if (cJSON_GetArraySize(remarks) > 0) {
             cli_note("line %llu: plan %s\n", (unsigned long long)l->numbers[i], r->plan_id);
             print_warnings(remarks);
         }
-    } else if (!l->cli->json) {
-        cli_error("line %llu: %s", (unsigned long long)l->numbers[i], r->err.msg);
     } else {
         line = cJSON_CreateObject();
         (void)cJSON_AddNumberToObject(line, "line", (double)l->numbers[i]);
-        if (r->err.code == BT_OK) {
-            (void)cJSON_AddStringToObject(line, "planId", r->plan_id);
-            if (cJSON_GetArraySize(remarks) > 0) {
-                (void)cJSON_AddItemToObject(line, "problems", remarks);
-                remarks = NULL;
-            }
-        } else {
-            error = cli_fields("code", bt_code_name(r->err.code));
-            (void)cJSON_AddStringToObject(error, "message", r->err.msg);
-            (void)cJSON_AddItemToObject(line, "error", error);
+        (void)cJSON_AddStringToObject(line, "planId", r->plan_id);
+        if (cJSON_GetArraySize(remarks) > 0) {
+            (void)cJSON_AddItemToObject(line, "problems", remarks);
+            remarks = NULL;
         }
         cli_list_item();
         cli_print_json(line);
@@ -354,11 +378,25 @@ static void add_line(struct lines *l, const char *text, uint64_t number, const c
     }
 }
 
+/* Lines that nobody was there for. Of a pipe more may come. */
+static void print_unsent(const struct lines *l, FILE *f, uint64_t number)
+{
+    struct bt_error err;
+    struct stat st;
+
+    if (feof(f) || (fstat(l->fd, &st) == 0 && S_ISREG(st.st_mode) && fgetc(f) == EOF)) {
+        return;
+    }
+    (void)err_set(&err, BT_UNAVAILABLE, "not sent: nobody answers");
+    print_error(l, "fromLine", number, &err, "");
+}
+
 static enum cli_exit submit_lines(struct cli *cli, const char *path, int fd, const char *policy)
 {
     struct lines *l = calloc(1, sizeof *l);
     FILE *f = l != NULL ? fopencookie(l, "r", (cookie_io_functions_t){.read = read_more}) : NULL;
     char *text = NULL;
+    uint64_t number;
     size_t cap = 0;
     ssize_t len;
     enum cli_exit code;
@@ -373,7 +411,7 @@ static enum cli_exit submit_lines(struct cli *cli, const char *path, int fd, con
     if (cli->json) {
         cli_list_begin();
     }
-    for (uint64_t number = 1; !l->silent && (len = getline(&text, &cap, f)) >= 0; number++) {
+    for (number = 1; !l->silent && (len = getline(&text, &cap, f)) >= 0; number++) {
         if (strlen(text) < (size_t)len) {
             cli_error("line %llu: a zero byte, which JSON has not", (unsigned long long)number);
             l->code = l->code == CLI_OK ? CLI_USAGE : l->code;
@@ -382,8 +420,8 @@ static enum cli_exit submit_lines(struct cli *cli, const char *path, int fd, con
         }
     }
     submit_waiting(l);
-    if (l->silent && !feof(f)) {
-        cli_error("the lines after these were not submitted: nobody answers");
+    if (l->silent) {
+        print_unsent(l, f, number);
     }
     if (l->error != 0) {
         cli_error("%s: it cannot be read to its end: %s", path, strerror(l->error));

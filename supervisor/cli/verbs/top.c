@@ -294,6 +294,9 @@ static enum cli_exit run(struct top *t, uint32_t interval_ms)
 
     do {
         enum bt_code code = fetch(t, &err);
+        if (stop != 0) {
+            break;
+        }
         if (code != BT_OK && (t->frame == NULL || (code != BT_UNAVAILABLE && code != BT_TIMEOUT) ||
                               clock_mono_ms() - t->last_answer > GONE_MS)) {
             leave_screen(t);

@@ -21,18 +21,21 @@
 #include "supervisor/cli/common/deadline.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/program.h"
+#include "supervisor/cli/common/started.h"
 #include "supervisor/cli/verbs/reload.h"
 #include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/last_lines.h"
 
 enum { UP_TIMEOUT_MS = 20000, DOWN_TIMEOUT_MS = 15000, POLL_MS = 50, ARGS_MAX = 16 };
-enum { SAID_MAX = 50, LINE_BYTES = 2048, ENDING_MS = 3000 };
+enum { SAID_MAX = 50, LINE_BYTES = 2048, SAID_LINE = 4400, ENDING_MS = 3000 };
 enum { LINES_MAX = 1024 * 1024 };
+
+/* The options that the daemon gets. */
+static const char *const passed[] = {"config", "listen-control", "listen-events", "durability",
+                                     "log-level"};
 
 static int daemon_args(const struct cli *cli, const char *state, const char *ready, char **args)
 {
-    static const char *const passed[] = {"config", "listen-control", "listen-events", "durability",
-                                         "log-level"};
     static char flags[sizeof passed / sizeof passed[0]][24];
     int n = 0;
 
@@ -130,8 +133,39 @@ static void print_reasons(const struct last_lines *l, size_t n)
     }
 }
 
-/* Prints why it ended, from what this daemon wrote. */
-static void print_said(const struct log *log)
+/* A daemon that could not write to its log: ret says why, "" = the log can be written. */
+static void why_silent(const struct log *log, char *ret, size_t cap)
+{
+    const int fd = open(log->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+
+    ret[0] = 0;
+    if (fd < 0 || (fallocate(fd, FALLOC_FL_KEEP_SIZE, log->from, LINE_BYTES) != 0 &&
+                   (errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EROFS))) {
+        (void)snprintf(ret, cap, "%s cannot be written: %s", log->path, strerror(errno));
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
+/* How it ended, when it wrote nothing. */
+static void print_nothing_said(const struct log *log, int status)
+{
+    char why[SAID_LINE];
+
+    why_silent(log, why, sizeof why);
+    if (why[0] != 0) {
+        cli_note("  nothing: %s\n", why);
+    } else if (WIFSIGNALED(status)) {
+        cli_note("  nothing; it was ended by signal %d (%s)\n", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    } else {
+        cli_note("  nothing; its exit code was %d\n", WEXITSTATUS(status));
+    }
+}
+
+/* Prints why it ended, from what this daemon wrote; its number of lines. */
+static size_t print_said(const struct log *log)
 {
     FILE *f = fopen(log->path, "re");
     char line[LINE_BYTES];
@@ -143,7 +177,7 @@ static void print_said(const struct log *log)
         if (f != NULL) {
             (void)fclose(f);
         }
-        return;
+        return 1;
     }
     for (; fgets(line, sizeof line, f) != NULL; n++) {
         last_lines_add(&last, line);
@@ -151,6 +185,7 @@ static void print_said(const struct log *log)
     (void)fclose(f);
     print_reasons(&last, n);
     last_lines_done(&last);
+    return n;
 }
 
 /* CLI_OK when the daemon is ready. */
@@ -168,11 +203,13 @@ static enum cli_exit await_ready(pid_t pid, int fd, const struct log *log, msec 
     if (waitpid(pid, &status, WNOHANG) == pid || clock_mono_ms() < deadline) {
         (void)waitpid(pid, &status, 0);
         cli_error("the daemon ended before it was ready; it wrote to %s:", log->path);
-        print_said(log);
+        if (print_said(log) == 0) {
+            print_nothing_said(log, status);
+        }
         return WIFEXITED(status) && WEXITSTATUS(status) == 2 ? CLI_USAGE : CLI_INTERNAL;
     }
     cli_error("the daemon was not ready in time; it wrote to %s:", log->path);
-    print_said(log);
+    (void)print_said(log);
     return CLI_TIMEOUT;
 }
 
@@ -390,7 +427,8 @@ enum cli_exit verb_up(struct cli *cli)
         return CLI_INTERNAL;
     }
     if (state_dir_make(state, &err) != BT_OK) {
-        return cli_fail(&err);
+        cli_error_hint("give another one: --state DIR", "%s", err.msg);
+        return err.code == BT_NOMEM ? CLI_INTERNAL : CLI_USAGE;
     }
     if (cli_flag(cli, "foreground")) {
         (void)daemon_args(cli, state, NULL, args);
@@ -418,7 +456,11 @@ enum cli_exit verb_up(struct cli *cli)
         code = await_ready(pid, fds[0], &log, deadline);
     }
     (void)close(fds[0]);
-    return code == CLI_OK ? await_agents(cli, deadline) : code;
+    if (code != CLI_OK) {
+        return code;
+    }
+    started_write(cli, state, passed, sizeof passed / sizeof passed[0]);
+    return await_agents(cli, deadline);
 }
 
 enum cli_exit verb_down(struct cli *cli)
@@ -431,7 +473,7 @@ enum cli_exit verb_down(struct cli *cli)
     if (state == NULL) {
         return CLI_USAGE;
     }
-    if (!lock_is_held(state)) {
+    if (!daemon_runs(state)) {
         (void)fprintf(stderr, "baton: no daemon runs in %s\n", state);
         print_state_json(cli, "stopped", false);
         return CLI_OK;

@@ -162,16 +162,27 @@ static const char *argument(const struct action *a, int ix)
     return ix + 2 < a->cli->argc ? a->cli->argv[ix + 2] : NULL;
 }
 
+/* Whether the id of an agent may fit. */
+static bool may_fit(const char *glob)
+{
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-*?";
+    const size_t n = strlen(glob);
+
+    return n > 0 && n <= LIMIT_ID_BYTES && strspn(glob, allowed) == n;
+}
+
 static bool read_agents(const struct cli *cli, struct identity *who)
 {
     const char *glob;
 
     while ((glob = cli_nth_value(cli, "agents", (int)who->agents_n)) != NULL) {
         const size_t n = strlen(glob);
-        if (n == 0 || n > LIMIT_ID_BYTES || who->agents_n == IDENTITY_AGENTS_MAX ||
-            !cli_is_text(glob, "--agents")) {
-            cli_error("--agents: expected at most %d globs of 1 to %d bytes, as 'calc*'",
-                      IDENTITY_AGENTS_MAX, LIMIT_ID_BYTES);
+        if (!may_fit(glob) || who->agents_n == IDENTITY_AGENTS_MAX) {
+            cli_error(
+                "--agents: expected at most %d globs of agents' ids (A-Z, a-z, 0-9, '.', '_', "
+                "'-'), each of 1 to %d bytes, as 'calc*', got '%s'",
+                IDENTITY_AGENTS_MAX, LIMIT_ID_BYTES, glob);
             return false;
         }
         memcpy(who->agents[who->agents_n++], glob, n);
@@ -338,6 +349,19 @@ static int place_of(const struct credential *c, const char *glob)
     return -1;
 }
 
+/* It may be added later. */
+static void warn_of_unknown(const struct action *a, const char *glob)
+{
+    struct credential other;
+    struct bt_error err;
+
+    if (strpbrk(glob, "*?") == NULL && strcmp(glob, "local") != 0 &&
+        credential_load(a->dir, glob, &other, &err) == BT_NOT_FOUND) {
+        cli_note("baton: warning: there is no credential '%s' yet\n", glob);
+    }
+    explicit_bzero(&other, sizeof other);
+}
+
 static enum cli_exit grant(const struct action *a)
 {
     struct credential c;
@@ -355,16 +379,16 @@ static enum cli_exit grant(const struct action *a)
         return CLI_USAGE;
     }
     for (int i = 0; (glob = argument(a, i)) != NULL; i++) {
-        const size_t n = strlen(glob);
-        if (n == 0 || n > LIMIT_ID_BYTES || !cli_is_text(glob, "grant") ||
+        if (!may_fit(glob) || strchr("._-", glob[0]) != NULL ||
             (place_of(&c, glob) < 0 && c.who.sees_n == IDENTITY_SEES_MAX)) {
-            cli_error("grant: expected at most %d ids of credentials, or globs as 'ci-*', of 1 to "
-                      "%d bytes; local is the token",
-                      IDENTITY_SEES_MAX, LIMIT_ID_BYTES);
+            cli_error("grant: expected at most %d ids of credentials (A-Z, a-z, 0-9, '.', '_', "
+                      "'-'), or globs as 'ci-*', of 1 to %d bytes; local is the token; got '%s'",
+                      IDENTITY_SEES_MAX, LIMIT_ID_BYTES, glob);
             return CLI_USAGE;
         }
+        warn_of_unknown(a, glob);
         if (place_of(&c, glob) < 0) {
-            memcpy(c.who.sees[c.who.sees_n++], glob, n + 1);
+            memcpy(c.who.sees[c.who.sees_n++], glob, strlen(glob) + 1);
         }
     }
     return store_changed(a, &c);

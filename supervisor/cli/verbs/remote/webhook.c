@@ -93,14 +93,16 @@ static enum cli_exit store(const struct order *o, const cJSON *spec)
     return code;
 }
 
+static enum cli_exit no_such_webhook(const struct order *o)
+{
+    cli_error_hint("see: baton webhook list", "there is no webhook '%s'", o->name);
+    return CLI_NOT_FOUND;
+}
+
 static enum cli_exit load(const struct order *o, cJSON **ret)
 {
     *ret = webhook_file(o, o->name, ".json");
-    if (*ret == NULL) {
-        cli_error_hint("see: baton webhook list", "there is no webhook '%s'", o->name);
-        return CLI_NOT_FOUND;
-    }
-    return CLI_OK;
+    return *ret != NULL ? CLI_OK : no_such_webhook(o);
 }
 
 static void set(cJSON *spec, const char *name, cJSON *value)
@@ -203,7 +205,6 @@ static enum cli_exit read_secret(const struct order *o, cJSON *spec)
     const char *file = cli_value(o->cli, "secret-file");
     const char *env = cli_value(o->cli, "secret-env");
     char path[PATH_MAX];
-    struct bt_error err;
     struct stat st;
 
     if (file != NULL && env != NULL) {
@@ -212,8 +213,8 @@ static enum cli_exit read_secret(const struct order *o, cJSON *spec)
     }
     if (file != NULL) {
         if (realpath(file, path) == NULL || stat(path, &st) != 0) {
-            (void)err_errno(&err, errno, "cannot read %s", file);
-            return cli_fail(&err);
+            cli_error("cannot read %s: %s", file, strerror(errno));
+            return CLI_USAGE;
         }
         if ((st.st_mode & 077) != 0) {
             cli_error("%s: others may read it; chmod 600 it", file);
@@ -401,24 +402,29 @@ static enum cli_exit resend(struct order *o)
     return code;
 }
 
-/* Its secret, too, when this program made it. */
+/* Its secret, too, when this program made it. What says where
+ * events go is removed first: without it the rest has no effect. What is left of one whose removal
+ * failed can be removed again. */
 static enum cli_exit rm(struct order *o)
 {
-    static const char *const endings[] = {".at", ".secret", ".json"};
+    static const char *const endings[] = {".json", ".secret", ".at"};
     char path[PATH_MAX];
-    struct bt_error err;
-    cJSON *spec;
-    enum cli_exit code = load(o, &spec);
+    enum cli_exit code = CLI_OK;
+    int n = 0;
 
-    cJSON_Delete(spec);
-    for (int i = 2; code == CLI_OK && i >= 0; i--) {
+    for (int i = 0; i < 3; i++) {
         file_of(o, o->name, endings[i], path);
-        if (unlink(path) != 0 && errno != ENOENT) {
-            (void)err_errno(&err, errno, "cannot remove %s", path);
-            code = cli_fail(&err);
+        if (unlink(path) == 0) {
+            n++;
+        } else if (errno != ENOENT) {
+            cli_error("cannot remove %s: %s", path, strerror(errno));
+            code = CLI_INTERNAL;
+            if (i == 0) {
+                break; /* it is still in force, and needs the rest */
+            }
         }
     }
-    return code;
+    return code == CLI_OK && n == 0 ? no_such_webhook(o) : code;
 }
 
 enum cli_exit verb_webhook(struct cli *cli)

@@ -1,14 +1,20 @@
 /* webhook list: the files of STATE/webhooks, of all shards of a fleet. */
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "protocol/client/fleet_map.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/remote/webhook.h"
 #include "supervisor/cli/view/table.h"
+
+enum { WHY_BYTES = 512 };
 
 static const char *status_of(const cJSON *at)
 {
@@ -69,17 +75,43 @@ static void list_shards(const struct order *o, const char *name, cJSON *row, cJS
     }
 }
 
+/* Why the gateway would not take the file of the secret; "" when it would, or there is none. */
+static void look_at_secret(const cJSON *spec, char *ret, size_t cap)
+{
+    const char *path = json_text(spec, "secretFile", "");
+    const int fd =
+        path[0] != 0 ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : INT_MIN;
+    struct stat st;
+
+    ret[0] = 0;
+    if (fd == INT_MIN) {
+        return;
+    }
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        (void)snprintf(ret, cap, "%.300s: %s", path, strerror(errno));
+    } else if ((st.st_mode & 077) != 0) {
+        (void)snprintf(ret, cap, "%.300s: others may read it; chmod 600 it", path);
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
 static void list_one(const struct order *o, const char *name, struct table *table, cJSON *rows)
 {
     cJSON *row = webhook_file(o, name, ".json");
+    const bool broken = row == NULL;
+    char secret[WHY_BYTES];
+    const char *why;
     struct buf vector;
     cJSON *at;
     double seq;
 
     buf_init(&vector, 4096);
-    if (row == NULL) {
+    if (broken) {
         row = cJSON_CreateObject();
     }
+    look_at_secret(row, secret, sizeof secret);
     at = place_in(o, name, 0, row);
     seq = at != NULL ? json_number(at, "seq") : json_number(row, "fromSeq") - 1;
     if (o->shards > 1) {
@@ -89,13 +121,15 @@ static void list_one(const struct order *o, const char *name, struct table *tabl
     cJSON_DeleteItemFromObjectCaseSensitive(row, "resend");
     cJSON_DeleteItemFromObjectCaseSensitive(row, "test");
     (void)cJSON_AddStringToObject(row, "name", name);
-    (void)cJSON_AddStringToObject(row, "status", status_of(at));
+    why = secret[0] != 0 ? secret : json_text(at, "why", "");
+    (void)cJSON_AddStringToObject(row, "status",
+                                  broken || secret[0] != 0 ? "unreadable" : status_of(at));
     if (o->shards == 1) {
         (void)cJSON_AddNumberToObject(row, "seq", seq);
     }
     (void)cJSON_AddNumberToObject(row, "tries", json_number(at, "tries"));
-    if (json_text(at, "why", "")[0] != 0) {
-        (void)cJSON_AddStringToObject(row, "reason", json_text(at, "why", ""));
+    if (why[0] != 0) {
+        (void)cJSON_AddStringToObject(row, "reason", why);
     }
     table_cell(table, "%s", name);
     table_cell(table, "%s", json_text(row, "status", ""));
