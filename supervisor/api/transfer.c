@@ -83,6 +83,7 @@ void on_journal_import(struct engine *engine, struct request *rq)
                                         [TRANSFER_WAIT] = "wait",
                                         [TRANSFER_DONE] = "done"};
     struct msg_journal_import_ok ok = {0};
+    struct transfer_lines lines;
     enum transfer_result result;
     struct msg_journal_import m;
     struct bt_error err;
@@ -91,8 +92,15 @@ void on_journal_import(struct engine *engine, struct request *rq)
     if (!request_read(engine, rq, MSG_journal_import, &m)) {
         return;
     }
-    if (transfer_import(api_of(engine)->transfer, engine_journal(engine), m.lines, m.before,
-                        engine_wall(engine), &result, &failed_write, &err) == BT_OK) {
+    lines = (struct transfer_lines){.text = m.lines,
+                                    .before = m.before,
+                                    .plan_id = m.plan_id,
+                                    .session = m.session_id,
+                                    .name = m.name,
+                                    .now = engine_now(engine),
+                                    .wall = engine_wall(engine)};
+    if (transfer_import(api_of(engine)->transfer, engine_journal(engine), &lines, &result,
+                        &failed_write, &err) == BT_OK) {
         if (result == TRANSFER_WAIT) {
             retention_wake(engine_hooks(engine)->retention);
         }

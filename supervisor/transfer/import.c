@@ -31,6 +31,9 @@ struct transfer {
     bool in_blob;
     uint64_t plan_seq;
     uint64_t lines; /* taken of it */
+    msec last;      /* when its last lines came */
+    uint64_t next;  /* hash of the first line that waits and comes next; 0 = none waits */
+    msec next_at;   /* when it asked last */
     bool failed_write;
 };
 
@@ -410,7 +413,6 @@ static enum bt_code one_line(struct transfer *t, struct journal *journal, struct
     struct buf bytes;
     struct doc line;
     struct str kind;
-    bool done = false;
     enum bt_code code;
 
     buf_init(&bytes, json_doc_capacity(LINE_MAX));
@@ -426,8 +428,7 @@ static enum bt_code one_line(struct transfer *t, struct journal *journal, struct
     } else if (code == BT_OK && !t->active) {
         code = first_line(t, journal, line, wall, ret, err);
     } else if (code == BT_OK && t->is_session) {
-        code = import_session_line(&t->session, journal, line, &done, &t->failed_write, err);
-        *ret = done ? TRANSFER_DONE : *ret;
+        code = import_session_line(&t->session, journal, line, ret, &t->failed_write, err);
     } else if (code == BT_OK && t->is_schedule) {
         code = import_schedule_line(&t->schedule, journal, line, wall, ret, &t->failed_write, err);
     } else if (code == BT_OK) {
@@ -460,30 +461,81 @@ static void undo(struct transfer *t, struct journal *journal, msec wall)
     forget(t);
 }
 
-enum bt_code transfer_import(struct transfer *t, struct journal *journal, struct str lines,
-                             uint64_t before, msec wall, enum transfer_result *ret,
-                             bool *ret_failed_write, struct bt_error *err)
+static size_t line_len(const char *at, size_t len)
+{
+    const char *end = memchr(at, '\n', len);
+
+    return end == NULL ? len : (size_t)(end - at);
+}
+
+/* Whether the first line must wait for an import that goes on, or for one that waits longer. */
+static bool must_wait(struct transfer *t, struct str line, msec now)
+{
+    const uint64_t hash = str_hash(line) | 1;
+    const bool goes_on = t->active && now - t->last < TRANSFER_SILENCE_MS;
+    const bool others_turn = t->next != 0 && t->next != hash && now - t->next_at < TRANSFER_TURN_MS;
+
+    if (!others_turn) {
+        t->next = goes_on ? hash : 0;
+        t->next_at = now;
+    }
+    return goes_on || others_turn;
+}
+
+/* Whether lines that are not the first ones are of the import under way. */
+static bool is_of_this(const struct transfer *t, const struct transfer_lines *lines)
+{
+    const bool is_plan = !t->is_session && !t->is_schedule;
+    struct uuid id;
+
+    return t->active && lines->before == t->lines &&
+           (lines->plan_id.len == 0 ||
+            (is_plan && uuid_parse(lines->plan_id, &id) && uuid_eq(id, t->plan.plan_id))) &&
+           (lines->session.len == 0 || (t->is_session && str_is(lines->session, t->session.id))) &&
+           (lines->name.len == 0 || (t->is_schedule && str_is(lines->name, t->schedule.name)));
+}
+
+static enum bt_code take_lines(struct transfer *t, struct journal *journal, struct str lines,
+                               msec wall, enum transfer_result *ret, struct bt_error *err)
 {
     size_t at = 0;
     enum bt_code code = BT_OK;
 
-    *ret = TRANSFER_MORE;
-    t->completed[0] = 0;
-    *ret_failed_write = t->failed_write = false;
-    if (before == 0 && t->active) {
-        undo(t, journal, wall); /* the other one was given up */
-    } else if (before > 0 && (!t->active || before != t->lines || !is_here(t, journal))) {
-        return err_set(err, BT_CONFLICT, "no such import goes on here; begin again");
-    }
     while (code == BT_OK && at < lines.len && *ret == TRANSFER_MORE) {
-        const char *end = memchr(lines.ptr + at, '\n', lines.len - at);
-        const size_t n = end == NULL ? lines.len - at : (size_t)(end - (lines.ptr + at));
+        const size_t n = line_len(lines.ptr + at, lines.len - at);
         const bool last = at + n + 1 >= lines.len;
         code = one_line(t, journal, (struct str){lines.ptr + at, n}, last, wall, ret, err);
         at += n + 1;
     }
+    return code;
+}
+
+enum bt_code transfer_import(struct transfer *t, struct journal *journal,
+                             const struct transfer_lines *lines, enum transfer_result *ret,
+                             bool *ret_failed_write, struct bt_error *err)
+{
+    const struct str first = {lines->text.ptr, line_len(lines->text.ptr, lines->text.len)};
+    enum bt_code code;
+
+    *ret = TRANSFER_MORE;
+    t->completed[0] = 0;
+    *ret_failed_write = t->failed_write = false;
+    if (lines->before == 0 && must_wait(t, first, lines->now)) {
+        *ret = TRANSFER_WAIT;
+        return BT_OK;
+    }
+    if (lines->before == 0) {
+        undo(t, journal, lines->wall); /* the other one was given up */
+    } else if (!is_of_this(t, lines) || !is_here(t, journal)) {
+        if (t->active && !is_here(t, journal)) {
+            forget(t); /* nobody can go on with it */
+        }
+        return err_set(err, BT_CONFLICT, "no such import goes on here; begin again");
+    }
+    t->last = lines->now;
+    code = take_lines(t, journal, lines->text, lines->wall, ret, err);
     if (code != BT_OK) {
-        undo(t, journal, wall);
+        undo(t, journal, lines->wall);
     } else if (*ret != TRANSFER_MORE) {
         if (*ret == TRANSFER_DONE && t->is_schedule) {
             memcpy(t->completed, t->schedule.name, sizeof t->completed);

@@ -325,7 +325,7 @@ static enum bt_code take_turn(struct session_import *s, struct journal *journal,
 
 /* A session that has more here keeps its own head. */
 static enum bt_code finish(struct session_import *s, struct journal *journal,
-                           bool *ret_failed_write, struct bt_error *err)
+                           enum transfer_result *ret, bool *ret_failed_write, struct bt_error *err)
 {
     struct journal_session head = s->head;
     enum bt_code code = BT_OK;
@@ -334,8 +334,10 @@ static enum bt_code finish(struct session_import *s, struct journal *journal,
         return err_set(err, BT_INVALID, "messages of the session are missing");
     }
     if (s->here >= head.messages && s->here > 0) {
+        *ret = TRANSFER_EXISTS;
         return BT_OK;
     }
+    *ret = TRANSFER_DONE;
     head.session_id = str_from(s->id);
     head.owner = str_from(s->owner);
     if (s->summary.len > 0) {
@@ -349,11 +351,11 @@ static enum bt_code finish(struct session_import *s, struct journal *journal,
 }
 
 enum bt_code import_session_line(struct session_import *s, struct journal *journal, struct doc line,
-                                 bool *ret_done, bool *ret_failed_write, struct bt_error *err)
+                                 enum transfer_result *ret, bool *ret_failed_write,
+                                 struct bt_error *err)
 {
     const struct str kind = line_get_text(line, "kind");
 
-    *ret_done = false;
     if (str_is(kind, "message")) {
         return take_message(s, journal, line, ret_failed_write, err);
     }
@@ -361,8 +363,7 @@ enum bt_code import_session_line(struct session_import *s, struct journal *journ
         return take_turn(s, journal, line, ret_failed_write, err);
     }
     if (str_is(kind, "end")) {
-        *ret_done = true;
-        return finish(s, journal, ret_failed_write, err);
+        return finish(s, journal, ret, ret_failed_write, err);
     }
     return err_set(err, BT_INVALID, "kind: \"%.*s\" is no line of a session", STR_ARG(kind));
 }

@@ -67,11 +67,12 @@ struct session_import {
     uint64_t here; /* messages that are here already */
     uint64_t next;
 };
-/* Its first line, and each of the others. *ret_failed_write as in transfer_import. */
+/* Its first line, and each of the others. *ret is set by its end: TRANSFER_EXISTS when all of it
+ * was here. *ret_failed_write as in transfer_import. */
 BT_MUST_CHECK enum bt_code import_session_begin(struct session_import *s, struct journal *journal,
                                                 struct doc line, struct bt_error *err);
 BT_MUST_CHECK enum bt_code import_session_line(struct session_import *s, struct journal *journal,
-                                               struct doc line, bool *ret_done,
+                                               struct doc line, enum transfer_result *ret,
                                                bool *ret_failed_write, struct bt_error *err);
 
 /* ---- schedules ---- */

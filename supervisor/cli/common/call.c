@@ -15,7 +15,13 @@
 #include "supervisor/cli/common/remote.h"
 #include "supervisor/cli/common/text.h"
 
-enum { NAMES_MAX = 256, NOT_WHOLE_NAMED = 10, NOT_WHOLE_BYTES = 1024, CALL_MS = 10000 };
+enum {
+    NAMES_MAX = 256,
+    NOT_WHOLE_NAMED = 10,
+    NOT_WHOLE_BYTES = 1024,
+    CALL_MS = 10000,
+    HANGS_MS = 1000
+};
 
 const char *cli_state_dir(const struct cli *cli)
 {
@@ -85,6 +91,12 @@ static void warn_of_missing(const struct cJSON *answer)
 
 enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, struct cJSON **ret)
 {
+    return cli_call_unless(cli, type, fields, BT_OK, ret);
+}
+
+enum cli_exit cli_call_unless(struct cli *cli, const char *type, struct cJSON *fields,
+                              enum bt_code unless, struct cJSON **ret)
+{
     char *json = NULL;
     struct bt_error err;
     char *text = fields != NULL ? cjson_print(fields, false, &err) : NULL;
@@ -92,11 +104,14 @@ enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, 
 
     *ret = NULL;
     if (code == CLI_OK) {
+        const bool had_time = deadline_left(HANGS_MS) == HANGS_MS;
         enum bt_code called = bt_client_call(cli->client, type, text, &json, &err);
         code = CLI_OK;
-        if (called != BT_OK) {
+        if ((called == BT_TIMEOUT || called == BT_UNAVAILABLE) && deadline_is_over() && !had_time) {
+            code = deadline_report(); /* the request came when hardly any time was left */
+        } else if (called != BT_OK && called != unless) {
             code = cli_rejected(cli, &err, json);
-        } else {
+        } else if (called == BT_OK) {
             *ret = json_tree(json);
             if (!cli->json && !is_data(type)) {
                 cli_scrub_tree(*ret);

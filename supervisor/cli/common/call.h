@@ -20,6 +20,9 @@ void cli_limit_call(struct cli *cli);
  * for plan.result, review.list and review.get.
  */
 enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, struct cJSON **ret);
+/* The same; a refusal with the code `unless` is not printed: CLI_OK, and *ret is NULL. */
+enum cli_exit cli_call_unless(struct cli *cli, const char *type, struct cJSON *fields,
+                              enum bt_code unless, struct cJSON **ret);
 /* The answer of plan.get with all the steps, over as many pages as it takes; free with
  * cJSON_Delete. */
 enum cli_exit cli_plan_view(struct cli *cli, const char *plan_id, struct cJSON **ret);

@@ -12,13 +12,18 @@
 enum { GRACE_MS = 500 }; /* for a verb that ends by itself */
 
 static msec at = MSEC_NEVER;
-static char text[192];
+static char said[128];
+static char text[192]; /* the same, for a handler of signals */
 static int where = STDERR_FILENO;
+static void (*leave)(void);
 
 /* The verb hangs in something that does not look at the time. */
 static void on_alarm(int signal_number)
 {
     (void)signal_number;
+    if (leave != NULL) {
+        leave();
+    }
     (void)!write(cli_has_printed() ? STDERR_FILENO : where, text, strlen(text));
     _exit(CLI_TIMEOUT);
 }
@@ -45,11 +50,10 @@ bool deadline_start(const struct cli *cli)
     }
     at = clock_mono_ms() + ms;
     where = cli->json ? STDOUT_FILENO : STDERR_FILENO;
+    (void)snprintf(said, sizeof said, "%s has not ended within --timeout %.40s", cli->verb->name,
+                   given);
     (void)snprintf(text, sizeof text,
-                   cli->json ? "{\"code\":\"TIMEOUT\",\"message\":\"%s has not ended within "
-                               "--timeout %.40s\"}\n"
-                             : "baton: %s has not ended within --timeout %.40s\n",
-                   cli->verb->name, given);
+                   cli->json ? "{\"code\":\"TIMEOUT\",\"message\":\"%s\"}\n" : "baton: %s\n", said);
     (void)sigaction(SIGALRM, &action, NULL);
     set_timer((uint64_t)ms + GRACE_MS);
     return true;
@@ -70,6 +74,12 @@ bool deadline_is_over(void)
     return at != MSEC_NEVER && clock_mono_ms() >= at;
 }
 
+enum cli_exit deadline_report(void)
+{
+    cli_error("%s", said);
+    return CLI_TIMEOUT;
+}
+
 uint32_t deadline_left(uint32_t ms)
 {
     const msec now = clock_mono_ms();
@@ -78,6 +88,11 @@ uint32_t deadline_left(uint32_t ms)
         return 1;
     }
     return at - now < ms ? (uint32_t)(at - now) : ms;
+}
+
+void deadline_leave(void (*fn)(void))
+{
+    leave = fn;
 }
 
 void deadline_stop(void)

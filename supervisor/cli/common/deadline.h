@@ -13,8 +13,12 @@ msec deadline_at(void);
 /* The same; ms from now without --timeout. */
 msec deadline_or(uint32_t ms);
 bool deadline_is_over(void);
+/* Says that the verb has not ended in its time; returns CLI_TIMEOUT. Only when it is over. */
+enum cli_exit deadline_report(void);
 /* How long a request may take, at most `ms`: 1 or more. */
 uint32_t deadline_left(uint32_t ms);
+/* What a verb that is ended does first; safe in a handler of signals. NULL = nothing. */
+void deadline_leave(void (*fn)(void));
 /* Before another program takes the place of this one. */
 void deadline_stop(void);
 #endif

@@ -424,8 +424,9 @@ void import(struct world *w, const char *lines, uint32_t part)
             last = strncmp(end, "{\"kind\":\"end\"", 13) == 0;
             end = strchr(end, '\n') + 1;
         }
-        const struct str some = {lines, (size_t)(end - lines)};
-        assert_ok(transfer_import(t, w->j, some, before, 1000, &result, &failed, &err), err);
+        const struct transfer_lines some = {
+            .text = {lines, (size_t)(end - lines)}, .before = before, .now = 1, .wall = 1000};
+        assert_ok(transfer_import(t, w->j, &some, &result, &failed, &err), err);
         assert_false(failed);
         assert_int_equal(result, last ? TRANSFER_DONE : TRANSFER_MORE);
         before = last ? 0 : before + n;

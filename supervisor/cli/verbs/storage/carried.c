@@ -26,31 +26,60 @@ struct carried_file {
     char sha256[ARTIFACT_SHA256_LEN + 1];
 };
 
+/* The daemon's directory. False: this fleet has several. */
+static bool find_here(struct carried *c, const char *state)
+{
+    (void)snprintf(c->here, sizeof c->here, "%s/fleet.json", state);
+    if (access(c->here, F_OK) == 0) {
+        c->here[0] = 0;
+        return false;
+    }
+    (void)snprintf(c->here, sizeof c->here, "%s/" ARTIFACT_DIR, state);
+    return true;
+}
+
+static enum cli_exit check_from(const char *dir)
+{
+    struct stat st;
+
+    if (stat(dir, &st) == 0 && S_ISDIR(st.st_mode)) {
+        return CLI_OK;
+    }
+    cli_error("--artifacts: %s: %s; expected the directory of: baton export --artifacts", dir,
+              strerror(errno != 0 ? errno : ENOTDIR));
+    return CLI_USAGE;
+}
+
 enum cli_exit carried_begin(struct carried *c, struct cli *cli, bool out)
 {
     const char *dir = cli_value(cli, "artifacts");
-    const char *state = dir == NULL ? NULL : cli_state_dir(cli);
+    const bool elsewhere = cli_elsewhere(cli) != NULL;
+    const char *state = (dir == NULL && out) || elsewhere ? NULL : cli_state_dir(cli);
 
     *c = (struct carried){.arena = {.max = (size_t)1 << 30}};
     buf_init(&c->blob, BLOB_BYTES);
-    if (dir == NULL) {
-        return CLI_OK;
-    }
-    if (cli_elsewhere(cli) != NULL) {
+    if (dir != NULL && elsewhere) {
         cli_error("--artifacts: the files are in the state directory of the daemon: use it on its "
                   "host");
         return CLI_USAGE;
     }
+    if (dir == NULL && (out || elsewhere)) {
+        return CLI_OK;
+    }
     if (state == NULL) {
         return CLI_USAGE;
     }
-    (void)snprintf(c->here, sizeof c->here, "%s/fleet.json", state);
-    if (access(c->here, F_OK) == 0) {
+    if (!find_here(c, state) && dir != NULL) {
         cli_error("--artifacts: this fleet has several shards, and each has a directory of its own "
                   "for files: leave --artifacts out");
         return CLI_USAGE;
     }
-    (void)snprintf(c->here, sizeof c->here, "%s/" ARTIFACT_DIR, state);
+    if (dir == NULL) {
+        return CLI_OK;
+    }
+    if (!out && check_from(dir) != CLI_OK) {
+        return CLI_USAGE;
+    }
     c->from = out ? c->here : dir;
     c->to = out ? dir : c->here;
     if (mkdir(c->to, 0700) != 0 && errno != EEXIST) {
@@ -149,7 +178,7 @@ bool carried_line(struct carried *c, struct str body)
     cJSON *line;
     bool good;
 
-    if (c->from == NULL || !(plan || export_is(body, "blob"))) {
+    if ((c->from == NULL && !c->counts) || !(plan || export_is(body, "blob"))) {
         return true;
     }
     text = strndup(body.ptr, body.len);
@@ -230,6 +259,11 @@ static bool take_file(struct carried *c, const struct carried_file *f)
     if (!remember(c, &c->seen, str_from(place)) || !remember(c, &c->named, str_from(f->at.plan))) {
         return no_memory();
     }
+    if (c->from == NULL) {
+        uint64_t bytes;
+        c->missing += c->here[0] == 0 || artifact_stat(c->here, &f->at, &bytes, NULL) != BT_OK;
+        return true;
+    }
     code = artifact_open(c->from, &f->at, &claim, NULL, NULL, &fd, &err);
     if (code == BT_GONE) {
         c->gone++;
@@ -268,11 +302,17 @@ void carried_again(struct carried *c, const char *to)
     map_done(&c->named);
     arena_reset(&c->arena);
     c->to = to;
+    c->counts = c->from == NULL;
     c->sound = c->gone = c->bad = 0;
 }
 
 void carried_report(struct carried *c)
 {
+    if (c->missing > 0) {
+        cli_note("%" PRIu64 " file%s of results %s not here: export and import them with "
+                 "--artifacts DIR\n",
+                 c->missing, c->missing == 1 ? "" : "s", c->missing == 1 ? "is" : "are");
+    }
     if (c->from == NULL) {
         return;
     }

@@ -11,8 +11,9 @@
 #include "supervisor/cli/common/cli.h"
 
 struct carried {
-    char here[ARTIFACT_PATH_MAX + 1]; /* the daemon's directory */
+    char here[ARTIFACT_PATH_MAX + 1]; /* the daemon's directory; "" = it is not known */
     const char *from; /* the directory that has the files; NULL = no files are asked for */
+    bool counts;      /* then: those that are not here are counted */
     const char *to;   /* where they go; NULL = they are compared only */
     struct buf blob;  /* the result whose lines come */
     uint64_t blob_n;
@@ -22,12 +23,13 @@ struct carried {
     struct map plans; /* that the lines have */
     struct map named; /* that have one of the files */
     struct arena arena;
-    uint64_t sound, gone, bad;
+    uint64_t sound, gone, bad, missing;
 };
 
 /*
  * The directory of --artifacts and that of the daemon, `out`: from the daemon's into the other one,
- * which is made. Without the option nothing is carried. An error is reported.
+ * which is made; else it must be there. Without the option nothing is carried. An error is
+ * reported.
  */
 enum cli_exit carried_begin(struct carried *c, struct cli *cli, bool out);
 /* A line of the export. False: out of memory, which is reported. */
@@ -36,11 +38,13 @@ bool carried_line(struct carried *c, struct str body);
  * that is not as its result says is reported and counted as bad. False: the copy failed, which is
  * reported. */
 bool carried_plan(struct carried *c);
-/* From the first line on again, and from now on they are copied, too: after a comparison. */
+/* From the first line on again, and from now on they are copied, too, or counted: after a
+ * comparison. */
 void carried_again(struct carried *c, const char *to);
 /* The plan is not taken. */
 void carried_forget(struct carried *c);
-/* Says what was copied, and which plans have files of plans that no line had. */
+/* Says what was copied, which plans have files of plans that no line had, and what is missing here
+ * without --artifacts. */
 void carried_report(struct carried *c);
 void carried_done(struct carried *c);
 #endif

@@ -6,10 +6,14 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include <cjson/cJSON.h>
+
 #include "protocol/artifact/artifact.h"
 #include "protocol/base/buf.h"
 #include "protocol/base/utf8.h"
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/form.h"
+#include "supervisor/cli/common/json.h"
 
 #define HEAD "{\"kind\":\"baton export\",\"format\":"
 
@@ -116,7 +120,8 @@ bool export_is(struct str body, const char *kind)
 
 static bool broken(const struct export_file *f, const char *why)
 {
-    cli_error("%s:%" PRIu64 ": %s; nothing was imported", f->name, f->sum.lines + 1, why);
+    cli_error("%s:%" PRIu64 ": %s; %s", f->name, f->sum.lines + 1, why,
+              f->again ? "the file was changed while it was imported" : "nothing was imported");
     return false;
 }
 
@@ -210,9 +215,37 @@ bool export_rewind(struct export_file *f)
 {
     f->sum = (struct export_sum){.lines = 0};
     f->ended = false;
+    f->again = true;
     if (fseek(f->from, 0, SEEK_SET) != 0) {
         cli_error("%s: %s", f->name, strerror(errno));
         return false;
     }
     return true;
+}
+
+/* ---- of the daemon ---- */
+
+enum cli_exit export_ask(struct cli *cli, const struct cJSON *fields,
+                         bool (*fn)(struct str body, void *self), void *self)
+{
+    char cursor[320] = "";
+    enum cli_exit code;
+
+    do {
+        cJSON *ask = cJSON_Duplicate(fields, true);
+        cJSON *answer = NULL;
+        const char *at;
+        (void)cJSON_AddStringToObject(ask, "cursor", cursor);
+        code = cli_call(cli, "journal.export", ask, &answer);
+        for (at = json_text(answer, "lines", ""); code == CLI_OK && *at != 0;) {
+            const size_t n = strcspn(at, "\n");
+            if (n > 1 && !fn((struct str){at, n}, self)) {
+                code = CLI_INTERNAL;
+            }
+            at += n + (at[n] == '\n');
+        }
+        (void)snprintf(cursor, sizeof cursor, "%s", json_text(answer, "cursor", ""));
+        cJSON_Delete(answer);
+    } while (code == CLI_OK && cursor[0] != 0);
+    return code;
 }

@@ -33,12 +33,19 @@ struct export_file {
     char *line; /* the last one that was read */
     size_t cap;
     bool ended; /* by its last line */
+    bool again; /* it was read before, and was as it was written */
 };
 /* The next line without its number and hash; {NULL, 0} after the last one. False: the file is not
  * as it was written, which is reported with the number of the line. */
 bool export_next(struct export_file *f, struct str *ret_body);
 /* The kind of a line. */
 bool export_is(struct str body, const char *kind);
-/* Back to the first line. */
+/* Back to the first line; it was read to its end. */
 bool export_rewind(struct export_file *f);
+
+struct cJSON;
+/* Asks the daemon for lines, slice by slice: those of journal.export with these fields, which stay
+ * the caller's. */
+enum cli_exit export_ask(struct cli *cli, const struct cJSON *fields,
+                         bool (*fn)(struct str body, void *self), void *self);
 #endif

@@ -1,4 +1,4 @@
-/* export, import: ended plans and sessions as lines of JSON. */
+/* import: plans, sessions and schedules of the lines of an export. */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -12,7 +12,6 @@
 #include "protocol/wire/doc.h"
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/deadline.h"
-#include "supervisor/cli/common/ids.h"
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/verbs/storage/carried.h"
 #include "supervisor/cli/verbs/storage/lines.h"
@@ -22,132 +21,9 @@ enum {
     BATCH_BYTES = 192 * 1024,
     BATCH_LINES = 256, /* some milliseconds of the daemon */
     BATCH_MAX = 768 * 1024,
-    POLL_MS = 50,
+    POLL_MS = 50, /* at most; the first wait is 1 ms */
     WAIT_MS = 60000
 };
-
-/* ---- export ---- */
-
-/* What gets the lines of an export. */
-typedef bool (*line_fn)(struct str body, void *self);
-
-/* Asks slice by slice; `fields` stays the caller's. */
-static enum cli_exit each_line(struct cli *cli, const cJSON *fields, line_fn fn, void *self)
-{
-    char cursor[320] = "";
-    enum cli_exit code;
-
-    do {
-        cJSON *ask = cJSON_Duplicate(fields, true);
-        cJSON *answer = NULL;
-        const char *at;
-        (void)cJSON_AddStringToObject(ask, "cursor", cursor);
-        code = cli_call(cli, "journal.export", ask, &answer);
-        for (at = json_text(answer, "lines", ""); code == CLI_OK && *at != 0;) {
-            const size_t n = strcspn(at, "\n");
-            if (n > 1 && !fn((struct str){at, n}, self)) {
-                code = CLI_INTERNAL;
-            }
-            at += n + (at[n] == '\n');
-        }
-        (void)snprintf(cursor, sizeof cursor, "%s", json_text(answer, "cursor", ""));
-        cJSON_Delete(answer);
-    } while (code == CLI_OK && cursor[0] != 0);
-    return code;
-}
-
-struct out {
-    struct export_sum sum;
-    struct carried files;
-    uint64_t damaged;
-};
-
-static bool write_line(struct str body, void *self)
-{
-    struct out *o = self;
-
-    if (export_is(body, "damaged")) {
-        o->damaged++;
-        cli_note("left out, because it is damaged: %.*s\n", STR_ARG(body));
-        carried_forget(&o->files);
-    }
-    return export_put(stdout, &o->sum, body) && ferror(stdout) == 0 &&
-           carried_line(&o->files, body) && (!export_is(body, "end") || carried_plan(&o->files));
-}
-
-static bool write_text(struct out *o, const char *text)
-{
-    return write_line(str_from(text), o);
-}
-
-static enum cli_exit export_plans(struct cli *cli, struct out *o)
-{
-    enum cli_exit code = CLI_OK;
-
-    for (int i = 0; i < cli->argc && code == CLI_OK; i++) {
-        char id[CLI_ID_MAX];
-        code = cli_plan_id(cli, cli->argv[i], id);
-        if (code == CLI_OK) {
-            cJSON *fields = cli_fields("planId", id);
-            code = each_line(cli, fields, write_line, o);
-            cJSON_Delete(fields);
-        }
-    }
-    return code;
-}
-
-static enum cli_exit export_since(struct cli *cli, msec from, struct out *o)
-{
-    cJSON *fields = cJSON_CreateObject();
-    enum cli_exit code;
-
-    (void)cJSON_AddNumberToObject(fields, "sinceMs", (double)from);
-    code = each_line(cli, fields, write_line, o);
-    cJSON_Delete(fields);
-    return code;
-}
-
-static enum cli_exit export_file(struct cli *cli, msec from, struct out *o)
-{
-    char line[96];
-    enum cli_exit code;
-
-    (void)snprintf(line, sizeof line, "{\"kind\":\"baton export\",\"format\":%d}", EXPORT_FORMAT);
-    code = !write_text(o, line) ? CLI_INTERNAL
-           : cli->argc > 0      ? export_plans(cli, o)
-                                : export_since(cli, from, o);
-    if (code == CLI_OK) {
-        (void)snprintf(line, sizeof line, "{\"kind\":\"sum\",\"lines\":%" PRIu64 "}", o->sum.lines);
-        code = write_text(o, line) && o->damaged + o->files.bad == 0 ? CLI_OK : CLI_INTERNAL;
-    }
-    return code;
-}
-
-enum cli_exit verb_export(struct cli *cli)
-{
-    const char *since = cli_value(cli, "since");
-    struct out o = {.damaged = 0};
-    msec from = 0;
-    enum cli_exit code;
-
-    if ((cli->argc > 0) + (since != NULL) + cli_flag(cli, "all") != 1) {
-        cli_error("export: expected either plans, --since TIME or --all; see: baton export --help");
-        return CLI_USAGE;
-    }
-    if (since != NULL && !cli_moment(since, "--since", clock_wall_ms(), &from)) {
-        return CLI_USAGE; /* before the first line: what was wrong leaves no file */
-    }
-    code = carried_begin(&o.files, cli, true);
-    code = code == CLI_OK ? cli_connect(cli) : code;
-    code = code == CLI_OK ? export_file(cli, from, &o) : code;
-    if (code == CLI_OK) {
-        carried_report(&o.files);
-    }
-    carried_done(&o.files);
-    return code;
-}
-
-/* ---- import ---- */
 
 struct import {
     struct cli *cli;
@@ -157,8 +33,11 @@ struct import {
     uint64_t before, in_batch; /* lines of the plan or session: sent, waiting */
     char name[160];            /* "plan ID", "session ID" or "schedule NAME" */
     const char *key;           /* the field that has the second word */
-    uint64_t plans, sessions, schedules, here, refused, damaged;
+    uint64_t plans, sessions, schedules, refused, damaged;
+    uint64_t plans_here, sessions_here, schedules_here;
     bool checked;
+    bool lost;  /* the daemon knows nothing of the one under way any more */
+    bool again; /* it was begun once more for that */
 };
 
 static bool is_first(struct str body)
@@ -215,28 +94,45 @@ static bool check_all(struct import *m)
     return good;
 }
 
+/* One request. An import that another client has taken the place of, or of which a new daemon knows
+ * nothing, is begun once more: its result is "lost". */
+static enum cli_exit send_once(struct import *m, char ret[16])
+{
+    const bool begins = m->before > 0 && !m->again;
+    cJSON *fields = cli_fields("lines", buf_cstr(&m->batch));
+    cJSON *answer = NULL;
+    enum cli_exit code;
+
+    (void)cJSON_AddNumberToObject(fields, "before", (double)m->before);
+    (void)cJSON_AddStringToObject(fields, m->key, strchr(m->name, ' ') + 1);
+    code = cli_call_unless(m->cli, "journal.import", fields, begins ? BT_CONFLICT : BT_OK, &answer);
+    m->lost = code == CLI_OK && answer == NULL;
+    (void)snprintf(ret, 16, "%s", m->lost ? "lost" : json_text(answer, "result", ""));
+    cJSON_Delete(answer);
+    return code;
+}
+
 /* Sends what waits; the answer's result. */
 static enum cli_exit send_batch(struct import *m, char ret[16])
 {
     const msec until = clock_mono_ms() + WAIT_MS;
-    enum cli_exit code;
+    int pause = 1;
+    enum cli_exit code = send_once(m, ret);
 
-    do {
-        cJSON *fields = cli_fields("lines", buf_cstr(&m->batch));
-        cJSON *answer = NULL;
-        (void)cJSON_AddNumberToObject(fields, "before", (double)m->before);
-        (void)cJSON_AddStringToObject(fields, m->key, strchr(m->name, ' ') + 1);
-        code = cli_call(m->cli, "journal.import", fields, &answer);
-        (void)snprintf(ret, 16, "%s", json_text(answer, "result", ""));
-        cJSON_Delete(answer);
-        if (code == CLI_OK && strcmp(ret, "wait") == 0) {
-            if (deadline_is_over() || clock_mono_ms() > until) {
-                cli_error("%s: what an earlier import has left is not gone yet", m->name);
-                return CLI_TIMEOUT;
-            }
-            (void)poll(NULL, 0, POLL_MS);
+    while (code == CLI_OK && strcmp(ret, "wait") == 0) {
+        if (deadline_is_over()) {
+            return deadline_report();
         }
-    } while (code == CLI_OK && strcmp(ret, "wait") == 0);
+        if (clock_mono_ms() > until) {
+            cli_error("%s: another import is under way, or what an earlier one has left is not "
+                      "gone yet; import the file again later: it goes on without doubles",
+                      m->name);
+            return CLI_TIMEOUT;
+        }
+        (void)poll(NULL, 0, (int)deadline_left((uint32_t)pause));
+        pause = pause * 2 < POLL_MS ? pause * 2 : POLL_MS;
+        code = send_once(m, ret);
+    }
     m->before += m->in_batch;
     m->in_batch = 0;
     buf_clear(&m->batch);
@@ -278,22 +174,28 @@ static enum cli_exit compare(struct import *m, struct str body)
     cJSON *fields = cli_fields("planId", m->name + strlen("plan "));
     struct export_sum ours = {.lines = 0};
     struct export_sum theirs = {.lines = 0};
-    bool more = true;
     enum cli_exit code;
 
     (void)cJSON_AddBoolToObject(fields, "alone", true);
-    code = each_line(m->cli, fields, sum_line, &theirs);
+    code = export_ask(m->cli, fields, sum_line, &theirs);
     cJSON_Delete(fields);
-    while (more && export_sum_add(&ours, body)) {
-        more = !export_is(body, "end") && next_line(m, &body) && body.ptr != NULL;
+    if (code == CLI_UNREACHABLE || code == CLI_TIMEOUT) {
+        return code;
+    }
+    while (export_sum_add(&ours, body) && !export_is(body, "end")) {
+        if (!next_line(m, &body)) {
+            return CLI_INTERNAL; /* it could be read before */
+        }
     }
     if (code == CLI_OK && ours.lines == theirs.lines && strcmp(ours.hash, theirs.hash) == 0) {
-        m->here++;
+        m->plans_here++;
         return carried_plan(&m->files) ? CLI_OK : CLI_INTERNAL;
     }
-    cli_error("%s is here already, and is not the same: it stays as it is", m->name);
+    cli_error(code == CLI_OK ? "%s is here already, and is not the same: it stays as it is"
+                             : "%s is here already, and was not compared: it stays as it is",
+              m->name);
     m->refused++;
-    return code == CLI_UNREACHABLE || code == CLI_TIMEOUT ? code : CLI_OK;
+    return CLI_OK;
 }
 
 /* After a refusal of the daemon: the rest of it in the file. */
@@ -302,6 +204,18 @@ static void skip(struct import *m, struct str body)
     while (body.ptr != NULL && !export_is(body, "end") && !export_is(body, "damaged") &&
            export_next(&m->file, &body)) {
     }
+}
+
+/* To a line that was read before. */
+static bool go_back(struct import *m, long at, struct export_sum sum)
+{
+    m->file.sum = sum;
+    m->file.ended = false;
+    if (fseek(m->file.from, at, SEEK_SET) != 0) {
+        cli_error("%s: %s", m->file.name, strerror(errno));
+        return false;
+    }
+    return true;
 }
 
 /* Whether it was damaged when it was exported, which its last line has. False: the file cannot be
@@ -317,13 +231,7 @@ static bool look_ahead(struct import *m, bool *ret_damaged)
         good = export_next(&m->file, &body);
     }
     *ret_damaged = good && export_is(body, "damaged");
-    m->file.sum = sum;
-    m->file.ended = false;
-    if (good && fseek(m->file.from, at, SEEK_SET) != 0) {
-        cli_error("%s: %s", m->file.name, strerror(errno));
-        good = false;
-    }
-    return good;
+    return good && go_back(m, at, sum);
 }
 
 /* What the daemon refuses is left out, and the others are taken. */
@@ -339,18 +247,20 @@ static enum cli_exit refused(struct import *m, enum cli_exit code, struct str la
 }
 
 /* The lines after the first one. */
-static enum cli_exit take_rest(struct import *m)
+static enum cli_exit take_rest(struct import *m, char result[16])
 {
     struct str body = {"", 0};
-    char result[16] = "";
     enum cli_exit code = CLI_OK;
 
-    while (code == CLI_OK && strcmp(result, "done") != 0) {
+    while (code == CLI_OK && strcmp(result, "more") == 0) {
         if (!next_line(m, &body)) {
             return CLI_INTERNAL; /* it could be read before */
         }
         if (body.ptr == NULL) {
-            break;
+            cli_error("%s:%" PRIu64 ": %s has no end any more; the file was changed while it was "
+                      "imported",
+                      m->file.name, m->file.sum.lines, m->name);
+            return CLI_INTERNAL;
         }
         if (!add_line(m, body)) {
             cli_error("%s:%" PRIu64 ": the line is too long", m->file.name, m->file.sum.lines);
@@ -366,31 +276,61 @@ static enum cli_exit take_rest(struct import *m)
     return CLI_OK;
 }
 
+/* It was taken, or was here: to the end of its lines, nothing of it was new. */
+static enum cli_exit count(struct import *m, bool here)
+{
+    if (strcmp(m->key, "planId") == 0) {
+        m->plans++;
+    } else if (strcmp(m->key, "name") == 0) {
+        m->schedules++;
+    } else {
+        *(here ? &m->sessions_here : &m->sessions) += 1;
+    }
+    return carried_plan(&m->files) ? CLI_OK : CLI_INTERNAL;
+}
+
 /* One that is whole. */
 static enum cli_exit take_whole(struct import *m, struct str body)
 {
     const uint64_t refusals = m->refused;
-    const bool schedule = export_is(body, "schedule");
-    uint64_t *count = export_is(body, "plan") ? &m->plans : schedule ? &m->schedules : &m->sessions;
     char result[16] = "";
     enum cli_exit code;
 
+    m->before = m->in_batch = 0;
+    buf_clear(&m->batch);
     (void)add_line(m, body); /* the first one alone: it may be here already */
     code = send_batch(m, result);
     if (code != CLI_OK) {
-        code = refused(m, code, STR_LIT(""));
-    } else if (strcmp(result, "exists") == 0 && schedule) {
+        return refused(m, code, STR_LIT(""));
+    }
+    if (strcmp(result, "exists") == 0 && export_is(body, "schedule")) {
         skip(m, STR_LIT(""));
-        m->here++;
+        m->schedules_here++;
         cli_note("%s is here already: it stays as it is\n", m->name);
-    } else if (strcmp(result, "exists") == 0) {
-        code = compare(m, body);
-    } else {
-        code = take_rest(m);
-        if (code == CLI_OK && m->refused == refusals) {
-            *count += 1;
-            code = carried_plan(&m->files) ? CLI_OK : CLI_INTERNAL;
-        }
+        return CLI_OK;
+    }
+    if (strcmp(result, "exists") == 0) {
+        return compare(m, body);
+    }
+    code = take_rest(m, result);
+    return code == CLI_OK && m->refused == refusals && !m->lost
+               ? count(m, strcmp(result, "exists") == 0)
+               : code;
+}
+
+/* The same once more when it was lost. */
+static enum cli_exit take_again(struct import *m, struct str body)
+{
+    const long at = ftell(m->file.from);
+    const struct export_sum sum = m->file.sum;
+    enum cli_exit code;
+
+    m->again = false;
+    code = take_whole(m, body);
+    if (code == CLI_OK && m->lost) {
+        m->again = true;
+        carried_forget(&m->files);
+        code = go_back(m, at, sum) ? take_whole(m, body) : CLI_INTERNAL;
     }
     return code;
 }
@@ -402,8 +342,6 @@ static enum cli_exit take_one(struct import *m, struct str first)
     bool damaged;
     enum cli_exit code;
 
-    m->before = m->in_batch = 0;
-    buf_clear(&m->batch);
     if (kept == NULL) {
         cli_error("%s:%" PRIu64 ": out of memory", m->file.name, m->file.sum.lines);
         return CLI_INTERNAL;
@@ -417,7 +355,7 @@ static enum cli_exit take_one(struct import *m, struct str first)
         cli_note("left out, because it was damaged when it was exported: %s\n", m->name);
         code = CLI_OK;
     } else {
-        code = take_whole(m, str_from(kept));
+        code = take_again(m, str_from(kept));
     }
     free(kept);
     return code;
@@ -434,6 +372,23 @@ static enum cli_exit take_all(struct import *m)
     return code == CLI_OK && m->refused > 0 ? CLI_INTERNAL : code;
 }
 
+static const char *many(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void print_here(const struct import *m)
+{
+    char sessions[48] = "";
+
+    if (m->sessions_here > 0) {
+        (void)snprintf(sessions, sizeof sessions, " and %" PRIu64 " session%s", m->sessions_here,
+                       many(m->sessions_here));
+    }
+    (void)printf("%" PRIu64 " plan%s%s %s here already\n", m->plans_here, many(m->plans_here),
+                 sessions, m->plans_here == 1 && m->sessions_here == 0 ? "was" : "were");
+}
+
 static void report(struct import *m)
 {
     carried_report(&m->files);
@@ -442,7 +397,8 @@ static void report(struct import *m)
         (void)cJSON_AddNumberToObject(said, "plans", (double)m->plans);
         (void)cJSON_AddNumberToObject(said, "sessions", (double)m->sessions);
         (void)cJSON_AddNumberToObject(said, "schedules", (double)m->schedules);
-        (void)cJSON_AddNumberToObject(said, "here", (double)m->here);
+        (void)cJSON_AddNumberToObject(
+            said, "here", (double)(m->plans_here + m->sessions_here + m->schedules_here));
         (void)cJSON_AddNumberToObject(said, "refused", (double)m->refused);
         (void)cJSON_AddNumberToObject(said, "damaged", (double)m->damaged);
         if (m->files.from != NULL) {
@@ -452,13 +408,12 @@ static void report(struct import *m)
         cJSON_Delete(said);
         return;
     }
-    (void)printf("%" PRIu64 " plan%s and %" PRIu64 " session%s imported, %" PRIu64
-                 " plan%s here already\n",
-                 m->plans, m->plans == 1 ? "" : "s", m->sessions, m->sessions == 1 ? "" : "s",
-                 m->here, m->here == 1 ? " was" : "s were");
+    (void)printf("%" PRIu64 " plan%s and %" PRIu64 " session%s imported, ", m->plans,
+                 many(m->plans), m->sessions, many(m->sessions));
+    print_here(m);
     if (m->schedules > 0) {
         (void)printf("%" PRIu64 " schedule%s imported, paused: baton schedule resume NAME\n",
-                     m->schedules, m->schedules == 1 ? "" : "s");
+                     m->schedules, many(m->schedules));
     }
 }
 
