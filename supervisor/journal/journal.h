@@ -529,8 +529,8 @@ struct journal_backup {
     uint64_t pages, left;
     bool done; /* the file is there, complete and synced */
 };
-/* Begins a copy of the open journal; path must not exist. BT_CONFLICT: it does, or another copy is
- * being made. BT_INVALID: this journal has no file. */
+/* Begins a copy of the open journal; path must not exist. BT_CONFLICT: it does. BT_BUSY: another
+ * copy is being made. BT_INVALID: this journal has no file. */
 BT_MUST_CHECK enum bt_code journal_backup_begin(struct journal *j, const char *path,
                                                 struct bt_error *err);
 /* Copies about so many pages of 4 KiB; no batch may be open. What is committed meanwhile is in the

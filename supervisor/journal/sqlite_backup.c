@@ -213,7 +213,7 @@ enum bt_code sqlite_backup_begin(struct journal *j, const char *path, struct bt_
     struct sqlite_journal *s = sqlite_of(j);
 
     if (s->copy != NULL) {
-        return err_set(err, BT_CONFLICT, "another copy is being made: %s", s->copy->path);
+        return err_set(err, BT_BUSY, "another copy is being made: %s", s->copy->path);
     }
     return copy_new(s->db, path, &s->copy, err);
 }

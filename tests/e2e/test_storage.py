@@ -2,6 +2,7 @@
 import json
 import pathlib
 import shutil
+import signal
 import sqlite3
 import struct
 import subprocess
@@ -373,6 +374,45 @@ class Storage(harness.BatonTest):
         subprocess.run([harness.BIN / "baton", "restore", file, "--state", other], check=True, capture_output=True)
         self.assertTrue((other / "journal.db").exists())
         self.assertTrue(plan)
+
+    def test_copies_at_once_wait_for_each_other_with_and_without_a_daemon(self):
+        self.up(work=lambda r: {"outcome": "completed", "result": {"text": "x" * 200000}})
+        self.run_plan(*[step("s%d" % i) for i in range(20)])
+        for folder in (self.d.work / "with", self.d.work / "without"):
+            folder.mkdir()
+            commands = [subprocess.Popen([harness.BIN / "baton", *args, "--state", self.d.state], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                        for args in [("backup", folder / ("%d.db" % i)) for i in range(4)] + [("verify",)] * 2]
+            for command in commands:
+                out, err = command.communicate(timeout=60)
+                self.assertEqual((command.returncode, err), (0, ""), out)
+            self.assertEqual(sorted(p.name for p in folder.iterdir()), ["%d.db" % i for i in range(4)])
+            for file in folder.iterdir():
+                self.d.cli("verify", file)
+            self.assertEqual([p.name for p in self.d.state.glob("verify-*")], [])
+            self.d.stop()
+        self.assertEqual(self.d.cli_any("backup", "").stderr, "baton: the name of the copy is empty; give the name of a file\n")
+
+    def test_a_verify_that_is_ended_leaves_no_copy(self):
+        self.up(work=lambda r: {"outcome": "completed", "result": {"text": "x" * 200000}})
+        self.run_plan(*[step("s%d" % i) for i in range(40)])
+        self.d.stop()
+        self.assertEqual(self.d.cli_any("verify", "--timeout", "1ms").returncode in (0, 124), True)
+        for sig in (signal.SIGINT, signal.SIGTERM):
+            command = subprocess.Popen([harness.BIN / "baton", "verify", "--state", self.d.state], stdout=subprocess.DEVNULL)
+            until(lambda: command.poll() is not None or any(self.d.state.glob("verify-*")), 20, "it makes its copy")
+            command.send_signal(sig)
+            command.wait(20)
+            self.assertEqual([p.name for p in self.d.state.glob("verify-*")], [], sig)
+
+    def test_files_that_a_restore_does_not_find_are_told(self):
+        self.up(work=lambda r: {"outcome": "completed", "result": {"text": "written", "artifacts": [write(r)]}})
+        self.run_plan(step("a"), step("b"))
+        file = self.d.work / "copy.db"
+        self.d.cli("backup", file)
+        self.d.stop()
+        shutil.rmtree(self.d.work / "copy.db.artifacts")
+        done = self.d.cli_any("restore", file, "--force")
+        self.assertEqual((done.returncode, done.stderr), (0, "%s.artifacts is not there: 2 files that results name are not restored\n" % file))
 
     def test_a_journal_of_a_newer_program_is_refused_in_words_and_left_as_it_is(self):
         self.up()

@@ -123,8 +123,8 @@ class Transfer(harness.BatonTest):
         seqs = [e["seq"] for e in second.ask("events.read", fromSeq=1, limit=1000)["events"]]
         self.assertEqual(seqs, list(range(1, len(seqs) + 1)))
         again = self.import_(second, text)
-        self.assertIn("0 plans and", again)
-        self.assertIn("were here already", again)
+        self.assertIn("0 plans and 0 sessions imported", again)
+        self.assertIn(" plans and 1 session were here already", again)
         second.kill9()
         second.start(agents=False)
         self.assertEqual(self.export(second), text)
@@ -382,6 +382,31 @@ class Transfer(harness.BatonTest):
         done = second.cli_any("import", "-", "--artifacts", folder, stdin=text)
         self.assertIn("1 plan was here already", done.stdout)
         self.assertEqual(self.files(second, plan, "a", "b"), self.files(first, plan, "a", "b"))
+
+    def test_files_that_stay_behind_are_told(self):
+        first, second = self.up(work=self.writer([])), self.daemon(config=CONFIG)
+        plan = self.run_plan(first, step("a"), step("b"))
+        text = first.cli("export", plan, "--artifacts", first.work / "files")
+        self.assertEqual(second.cli_any("import", "-", "--artifacts", first.work / "none", stdin=text).returncode, 2)
+        self.assertEqual(second.ask_raw("plan.get", planId=plan)["error"]["code"], "NOT_FOUND")
+        done = second.cli_any("import", "-", stdin=text)
+        self.assertEqual((done.returncode, done.stderr), (0, "2 files of results are not here: export and import them with --artifacts DIR\n"))
+        self.assertIn("artifact rows.csv: 90000 bytes, not here; it was %s" % first.state, second.cli("result", plan, "a"))
+        done = second.cli_any("result", plan, "a", "--artifact", "rows.csv")
+        self.assertEqual((done.returncode, done.stdout), (7, ""))
+        self.assertIn("artifact 'rows.csv' is not here", done.stderr)
+        second.cli("import", "-", "--artifacts", first.work / "files", stdin=text)
+        self.assertIn("artifact rows.csv: 90000 bytes, %s" % second.state, second.cli("result", plan, "a"))
+        self.assertEqual(second.cli_any("import", "-", stdin=text).stderr, "")
+
+    def test_an_export_that_is_refused_writes_no_line(self):
+        d = self.up()
+        plan, runs = self.run_plan(d), "018F0000-0000-7000-8000-000000000000"
+        for args in ((runs,), (plan, runs), (plan, "nosuch")):
+            done = d.cli_any("export", *args)
+            self.assertEqual((done.returncode, done.stdout), (7, ""), args)
+        d.stop()
+        self.assertEqual(d.cli_any("export", "--all").stdout, "")
 
     def test_a_retry_without_its_origin_says_whose_files_are_missing(self):
         fails = [1]

@@ -73,7 +73,8 @@ const struct cli_verb storage_verbs[] = {
      .text = "Events, results and the plans' jobs; with --since and --all also sessions. The files "
              "of results (artifacts) are beside the lines, in a directory, with --artifacts. The "
              "daemon goes on meanwhile. Every line has a number and a hash; the last line says "
-             "that nothing follows. The same plans give the same bytes in every journal.",
+             "that nothing follows. The same plan gives the same bytes in every journal, but for "
+             "numbers and hashes; plans that ended at the same moment may be in another order.",
      .options = export_options,
      .examples = {{"baton export last > plan.ndjson", "one plan"},
                   {"baton export last --artifacts files > plan.ndjson", "with its files"},
@@ -87,8 +88,9 @@ const struct cli_verb storage_verbs[] = {
      .brief = "take plans and sessions of an export into this journal",
      .text = "FILE is checked as a whole first; - is stdin. Plans keep their ids; a plan that is "
              "here already is skipped when it is the same, and refused otherwise. Events get new "
-             "numbers. After a crash the same import goes on without doubles. Old plans are "
-             "subject to the settings `retention` at once. With --artifacts the files of results "
+             "numbers. After a crash the same import goes on without doubles, and imports at once "
+             "take turns. Old plans are subject to the settings `retention` at once. With "
+             "--artifacts the files of results "
              "are compared with the results, copied to STATE/artifacts, and found there.",
      .options = import_options,
      .examples = {{"baton import plan.ndjson", "from a file"},

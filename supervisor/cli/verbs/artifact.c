@@ -18,21 +18,55 @@
 
 enum { BLOCK = 64 * 1024, LINE_MAX_BYTES = 4096 };
 
-void cli_print_artifacts(const cJSON *answer)
+/* The directory of files of the daemon of this host. */
+static enum bt_code find_root(const struct cli *cli, struct buf *root, struct bt_error *err)
+{
+    enum bt_code code = state_dir_find(cli_value(cli, "state"), root, err);
+
+    while (code == BT_OK && root->len > 1 && root->at[root->len - 1] == '/') {
+        buf_truncate(root, root->len - 1);
+    }
+    buf_add_cstr(root, "/" ARTIFACT_DIR);
+    return code == BT_OK ? buf_check(root, err) : code;
+}
+
+/* Whether the file is not there: it was not kept, or its plan was imported without it. What a
+ * daemon elsewhere has, and each shard of a fleet, is not looked at. */
+static bool is_gone(const struct cli *cli, struct buf *root, const char *uri)
+{
+    struct artifact_place at;
+    char fleet[ARTIFACT_PATH_MAX + 16];
+    uint64_t bytes;
+
+    (void)snprintf(fleet, sizeof fleet, "%.*s/fleet.json",
+                   (int)(root->len - strlen("/" ARTIFACT_DIR)), buf_cstr(root));
+    return cli_elsewhere(cli) == NULL && access(fleet, F_OK) != 0 &&
+           artifact_was(str_from(uri), &at) &&
+           artifact_stat(buf_cstr(root), &at, &bytes, NULL) == BT_GONE;
+}
+
+void cli_print_artifacts(const struct cli *cli, const cJSON *answer)
 {
     const cJSON *a;
     char path[ARTIFACT_PATH_MAX + 1];
     char line[LINE_MAX_BYTES];
+    struct buf root;
+    struct bt_error err;
+    bool known;
 
+    buf_init(&root, ARTIFACT_PATH_MAX);
+    known = find_root(cli, &root, &err) == BT_OK;
     cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(answer, "artifacts"))
     {
         const char *uri = json_text(a, "uri", "");
         const char *where = artifact_uri_path(str_from(uri), path) ? path : uri;
-        (void)snprintf(line, sizeof line, "artifact %s: %.0f bytes, %s", json_text(a, "name", ""),
-                       json_number(a, "bytes"), where);
+        (void)snprintf(line, sizeof line, "artifact %s: %.0f bytes, %s%s", json_text(a, "name", ""),
+                       json_number(a, "bytes"),
+                       known && is_gone(cli, &root, uri) ? "not here; it was " : "", where);
         cli_one_line(line, sizeof line, line);
         (void)puts(line);
     }
+    buf_done(&root);
 }
 
 /* The only one of that name. Prints the error and returns NULL; then *ret is the exit code. */
@@ -61,29 +95,35 @@ static const cJSON *find(const cJSON *answer, const char *name, enum cli_exit *r
     return found;
 }
 
+/* The uri may be that of another state directory: where the plan was before it was imported. */
 static enum bt_code open_found(struct cli *cli, const cJSON *found, int *ret_fd,
                                struct bt_error *err)
 {
     const struct artifact_claim claim = {.bytes = (uint64_t)json_number(found, "bytes"),
                                          .sha256 = str_from(json_text(found, "sha256", ""))};
+    const struct str uri = str_from(json_text(found, "uri", ""));
     struct artifact_place at;
     struct buf root;
+    bool ours = false;
     enum bt_code code;
 
     buf_init(&root, ARTIFACT_PATH_MAX);
-    code = state_dir_find(cli_value(cli, "state"), &root, err);
-    while (code == BT_OK && root.len > 1 && root.at[root.len - 1] == '/') {
-        buf_truncate(&root, root.len - 1);
-    }
-    buf_add_cstr(&root, "/" ARTIFACT_DIR);
+    code = find_root(cli, &root, err);
     if (code == BT_OK) {
-        code = buf_check(&root, err);
+        code = artifact_locate(buf_cstr(&root), uri, &at, err);
+        ours = code == BT_OK;
     }
-    if (code == BT_OK) {
-        code = artifact_locate(buf_cstr(&root), str_from(json_text(found, "uri", "")), &at, err);
+    if (code == BT_UNAUTHORIZED && artifact_was(uri, &at)) {
+        code = BT_OK;
     }
     if (code == BT_OK) {
         code = artifact_open(buf_cstr(&root), &at, &claim, NULL, NULL, ret_fd, err);
+    }
+    if (code == BT_GONE && !ours) {
+        code = err_set(err, BT_GONE,
+                       "artifact '%s' is not here: it was not kept, or its plan was imported "
+                       "without --artifacts",
+                       json_text(found, "name", ""));
     }
     buf_done(&root);
     return code;

@@ -116,7 +116,7 @@ void follow_print_step(const struct cli *cli, const cJSON *answer, const char *s
         cli_print_json(cJSON_GetObjectItemCaseSensitive(result, "data"));
     }
     if (!cli->json) {
-        cli_print_artifacts(answer);
+        cli_print_artifacts(cli, answer);
     }
 }
 

@@ -379,7 +379,7 @@ static enum cli_exit print_result(struct cli *cli, const char *plan, const char 
             cli_print_lines(text);
         }
         free(leaves);
-        cli_print_artifacts(answer);
+        cli_print_artifacts(cli, answer);
     }
     return code;
 }

@@ -41,12 +41,13 @@ static bool find_here(struct carried *c, const char *state)
 static enum cli_exit check_from(const char *dir)
 {
     struct stat st;
+    const int why = stat(dir, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
 
-    if (stat(dir, &st) == 0 && S_ISDIR(st.st_mode)) {
+    if (why == 0) {
         return CLI_OK;
     }
     cli_error("--artifacts: %s: %s; expected the directory of: baton export --artifacts", dir,
-              strerror(errno != 0 ? errno : ENOTDIR));
+              strerror(why));
     return CLI_USAGE;
 }
 

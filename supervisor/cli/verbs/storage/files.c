@@ -64,6 +64,9 @@ static enum bt_code copy_file(int from_dir, int to_dir, const char *dir, const c
     if (to >= 0) {
         (void)close(to);
     }
+    if (code != BT_OK) {
+        (void)unlinkat(to_dir, part, 0);
+    }
     (void)close(from);
     return code;
 }

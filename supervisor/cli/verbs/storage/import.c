@@ -252,6 +252,7 @@ static enum cli_exit take_rest(struct import *m, char result[16])
     struct str body = {"", 0};
     enum cli_exit code = CLI_OK;
 
+    (void)snprintf(result, 16, "more");
     while (code == CLI_OK && strcmp(result, "more") == 0) {
         if (!next_line(m, &body)) {
             return CLI_INTERNAL; /* it could be read before */
