@@ -169,7 +169,8 @@ enum bt_code sqlite_check_header(const char *path, struct bt_error *err)
     uint8_t head[HEADER_BYTES];
     const uint8_t *id = head + HEADER_APPLICATION_ID;
     ssize_t n;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    /* O_NONBLOCK: nobody may write to a FIFO of this name. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
     if (fd < 0) {
         return err_errno(err, errno, "cannot open %s", path);

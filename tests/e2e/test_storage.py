@@ -1,5 +1,6 @@
 """Deletion over the wire: plans, sessions, prune, retention; what readers see of it; kill -9 in the middle."""
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -403,6 +404,15 @@ class Storage(harness.BatonTest):
             command.send_signal(sig)
             command.wait(20)
             self.assertEqual([p.name for p in self.d.state.glob("verify-*")], [], sig)
+
+    def test_what_is_no_copy_is_refused_and_never_waited_for(self):
+        self.up()
+        self.d.stop()
+        fifo = self.d.work / "fifo"
+        os.mkfifo(fifo)
+        for file in (fifo, self.d.work, "/dev/null"):
+            for verb in ("verify", "restore"):
+                self.assertEqual(self.d.cli_any(verb, file, timeout=20).returncode, 2, (verb, file))
 
     def test_files_that_a_restore_does_not_find_are_told(self):
         self.up(work=lambda r: {"outcome": "completed", "result": {"text": "written", "artifacts": [write(r)]}})

@@ -277,6 +277,7 @@ class Transfer(harness.BatonTest):
         refused("".join(lines + lines[-1:]), len(lines) + 1, "nothing may follow")
         refused("", 1, "missing")
         refused("{}\n", 1, "not a line of an export")
+        self.assertIn("longer than any", second.cli_any("import", "/dev/zero", timeout=20).stderr)
         newer = [bodies(lines[0])[0].replace('"format":1', '"format":2')] + bodies("".join(lines))[1:]
         refused(seal(newer), 1, "format 2, written by a newer Baton; this one knows format 1")
         self.assertEqual(second.ask("plan.list")["plans"], [])

@@ -38,7 +38,7 @@ static bool find_here(struct carried *c, const char *state)
     return true;
 }
 
-static enum cli_exit check_from(const char *dir)
+static enum cli_exit check_dir(const char *dir, const char *expected)
 {
     struct stat st;
     const int why = stat(dir, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
@@ -46,8 +46,7 @@ static enum cli_exit check_from(const char *dir)
     if (why == 0) {
         return CLI_OK;
     }
-    cli_error("--artifacts: %s: %s; expected the directory of: baton export --artifacts", dir,
-              strerror(why));
+    cli_error("--artifacts: %s: %s; expected %s", dir, strerror(why), expected);
     return CLI_USAGE;
 }
 
@@ -78,7 +77,7 @@ enum cli_exit carried_begin(struct carried *c, struct cli *cli, bool out)
     if (dir == NULL) {
         return CLI_OK;
     }
-    if (!out && check_from(dir) != CLI_OK) {
+    if (!out && check_dir(dir, "the directory of: baton export --artifacts") != CLI_OK) {
         return CLI_USAGE;
     }
     c->from = out ? c->here : dir;
@@ -87,7 +86,7 @@ enum cli_exit carried_begin(struct carried *c, struct cli *cli, bool out)
         cli_error("%s: %s", c->to, strerror(errno));
         return CLI_USAGE;
     }
-    return CLI_OK;
+    return check_dir(c->to, "a directory");
 }
 
 /* ---- what the results name ---- */

@@ -432,7 +432,9 @@ static FILE *open_twice(const char *name)
     copy = tmpfile();
     while (copy != NULL && (n = fread(bytes, 1, sizeof bytes, from)) > 0) {
         if (fwrite(bytes, 1, n, copy) != n) {
+            const int why = errno;
             (void)fclose(copy);
+            errno = why;
             return NULL;
         }
     }
@@ -448,10 +450,15 @@ enum cli_exit verb_import(struct cli *cli)
     enum cli_exit code = carried_begin(&m.files, cli, false);
 
     buf_init(&m.batch, BATCH_MAX);
+    if (code == CLI_OK && cli->argv[0][0] == 0) {
+        cli_error("the name of the file is empty; - is stdin");
+        code = CLI_USAGE;
+    }
     m.file.from = code == CLI_OK ? open_twice(cli->argv[0]) : NULL;
     if (code == CLI_OK && m.file.from == NULL) {
-        cli_error("%s: %s", cli->argv[0], strerror(errno));
-        code = CLI_NOT_FOUND;
+        const int why = errno;
+        cli_error("%s: %s", cli->argv[0], strerror(why));
+        code = why == ENOSPC ? CLI_INTERNAL : CLI_NOT_FOUND; /* a pipe is kept in TMPDIR */
     }
     if (code == CLI_OK) {
         code = check_all(&m) ? take_all(&m) : CLI_USAGE;

@@ -176,22 +176,44 @@ static bool check_head(struct export_file *f, struct str body)
     return true;
 }
 
+/* With its line feed; -1 at the end of the file, or on an error. A line that is too long is cut, so
+ * that a file of one endless line does not take all memory. */
+static ssize_t read_line(struct export_file *f)
+{
+    size_t n = 0;
+    int c = 0;
+
+    if (f->line == NULL) {
+        f->line = malloc(EXPORT_LINE_MAX + 1);
+        if (f->line == NULL) {
+            return -1;
+        }
+    }
+    while (n < EXPORT_LINE_MAX && c != '\n' && (c = getc_unlocked(f->from)) != EOF) {
+        f->line[n++] = (char)c;
+    }
+    f->line[n] = 0;
+    return n > 0 && ferror(f->from) == 0 ? (ssize_t)n : -1;
+}
+
 bool export_next(struct export_file *f, struct str *ret_body)
 {
     ssize_t len;
 
     *ret_body = (struct str){NULL, 0};
     errno = 0;
-    len = getline(&f->line, &f->cap, f->from);
+    len = read_line(f);
     if (len < 0) {
-        return f->ended ||
-               broken(f, ferror(f->from) != 0 ? strerror(errno)
-                                              : "the file ends here: its last lines are missing");
+        return f->ended || broken(f, errno != 0 ? strerror(errno)
+                                                : "the file ends here: its last lines are missing");
     }
     if (f->ended) {
         return broken(f, "nothing may follow the last line");
     }
-    if (len == 0 || f->line[len - 1] != '\n') {
+    if (len == EXPORT_LINE_MAX && f->line[len - 1] != '\n') {
+        return broken(f, "the line is longer than any of an export of baton");
+    }
+    if (f->line[len - 1] != '\n') {
         return broken(f, "the file ends in the middle of this line");
     }
     f->line[--len] = 0;

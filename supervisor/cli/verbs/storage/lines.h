@@ -13,7 +13,13 @@
 #include "protocol/base/str.h"
 #include "supervisor/cli/common/cli.h"
 
-enum { EXPORT_FORMAT = 1, EXPORT_HASH_LEN = 64, EXPORT_HASH_SHOWN = 16 };
+enum {
+    EXPORT_FORMAT = 1,
+    EXPORT_HASH_LEN = 64,
+    EXPORT_HASH_SHOWN = 16,
+    /* Of a line in a file: half a megabyte from the daemon, each of its characters escaped. */
+    EXPORT_LINE_MAX = 4 * 1024 * 1024
+};
 
 struct export_sum {
     uint64_t lines;
@@ -31,7 +37,6 @@ struct export_file {
     const char *name;
     struct export_sum sum;
     char *line; /* the last one that was read */
-    size_t cap;
     bool ended; /* by its last line */
     bool again; /* it was read before, and was as it was written */
 };
