@@ -20,7 +20,7 @@ enum {
     NOT_WHOLE_NAMED = 10,
     NOT_WHOLE_BYTES = 1024,
     CALL_MS = 10000,
-    HANGS_MS = 1000
+    HANGS_MS = 100
 };
 
 const char *cli_state_dir(const struct cli *cli)
