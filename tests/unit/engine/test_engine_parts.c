@@ -132,7 +132,7 @@ static void traceparent_is_the_trace_of_the_plan_and_the_span_of_the_attempt(voi
     char other[TRACEPARENT_LEN + 1];
     struct engine engine;
     struct open_plan slot;
-    struct open_plan_more more = {.told_over = 0};
+    struct open_plan_more more = {.told_percent = 0};
     struct plan plan;
     struct plan_step steps[2];
 
