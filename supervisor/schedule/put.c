@@ -329,7 +329,9 @@ static enum bt_code check_put(struct schedules *s, const struct msg_schedule_put
                               const struct schedule *before, struct schedule *p,
                               struct submission *d, struct bt_error *err)
 {
-    enum bt_code code = before != NULL ? BT_OK : schedule_name_check(m->name, err);
+    enum bt_code code = before != NULL || schedule_name_fits(m->name)
+                            ? BT_OK
+                            : err_set(err, BT_INVALID, SCHEDULE_NAME_RULE);
 
     if (code == BT_OK && strlen(p->name) > SCHEDULE_NAME_MAX) {
         return err_set(err, BT_LIMIT,

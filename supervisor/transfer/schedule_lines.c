@@ -101,7 +101,9 @@ static enum bt_code check_name(struct str name, struct str owner, struct bt_erro
     if (name.len > SCHEDULE_NAME_MAX) {
         return err_set(err, BT_INVALID, "name: expected at most %d bytes", SCHEDULE_NAME_MAX);
     }
-    return schedule_name_check(name.len > 0 ? (struct str){name.ptr + n, name.len - n} : name, err);
+    return name.len > 0 && schedule_name_fits((struct str){name.ptr + n, name.len - n})
+               ? BT_OK
+               : err_set(err, BT_INVALID, SCHEDULE_NAME_RULE);
 }
 
 enum bt_code import_schedule_begin(struct schedule_import *s, struct journal *journal,

@@ -1,6 +1,6 @@
 #include "supervisor/schedule/rules/name.h"
 
-enum bt_code schedule_name_check(struct str name, struct bt_error *err)
+bool schedule_name_fits(struct str name)
 {
     bool ok = name.len > 0 && name.len <= SCHEDULE_NAME_MAX;
 
@@ -10,8 +10,5 @@ enum bt_code schedule_name_check(struct str name, struct bt_error *err)
             (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
         ok = letter || (i > 0 && (c == '.' || c == '_' || c == '-'));
     }
-    return ok ? BT_OK
-              : err_set(err, BT_INVALID,
-                        "name: expected 1 to %d of A-Z a-z 0-9 . _ -, the first a letter or digit",
-                        SCHEDULE_NAME_MAX);
+    return ok;
 }

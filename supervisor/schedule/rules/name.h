@@ -2,11 +2,13 @@
 #ifndef SCHEDULE_RULES_NAME_H
 #define SCHEDULE_RULES_NAME_H
 
-#include "protocol/base/err.h"
 #include "protocol/base/str.h"
 
 enum { SCHEDULE_NAME_MAX = 64 };
 
-/* BT_INVALID names what is right. */
-BT_MUST_CHECK enum bt_code schedule_name_check(struct str name, struct bt_error *err);
+/* What is right, for who refuses another one. */
+#define SCHEDULE_NAME_RULE                                                                         \
+    "name: expected 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit"
+
+bool schedule_name_fits(struct str name);
 #endif
