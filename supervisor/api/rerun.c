@@ -370,8 +370,8 @@ struct core_reuse *rerun_reuse(const struct plan *to, const struct rerun_row *ro
     for (uint32_t i = 0; i < steps; i++) {
         const struct rerun_row *row = &rows[from[sorted[i]]];
         if (row->reuse || row->doubt) {
-            reuse[(*ret_n)++] = (struct core_reuse){
-                .step = sorted[i], .doubt = !row->reuse, .result = row->result};
+            reuse[(*ret_n)++] =
+                (struct core_reuse){.step = sorted[i], .doubt = !row->reuse, .result = row->result};
         }
     }
     return reuse;

@@ -329,24 +329,15 @@ static void on_calls(struct told *t)
 
 /* Other kinds do not change a step that is kept. */
 static void (*const TELLS[REC_COUNT])(struct told *t) = {
-    [REC_STEP_STARTED] = on_started,
-    [REC_STEP_ASSIGNED] = on_assigned,
-    [REC_STEP_RETRY] = on_retry,
-    [REC_STEP_PROGRESS] = on_progress,
-    [REC_STEP_CALLS] = on_calls,
-    [REC_STEP_TURN] = on_calls,
-    [REC_FALLBACK_USED] = on_fallback,
-    [REC_VERIFICATION_FAILED] = on_verification_failed,
-    [REC_STEP_WAITING] = on_waiting,
-    [REC_REVIEW_DECIDED] = on_decided,
-    [REC_STEP_CHECKING] = on_asked,
-    [REC_STEP_CONDITION] = take_condition,
-    [REC_STEP_DOUBTED] = on_doubted,
-    [REC_GATE_STARTED] = on_gate,
-    [REC_GATE_PASSED] = on_gate_over,
-    [REC_GATE_FAILED] = on_gate_over,
-    [REC_GATE_ERROR] = on_gate_over,
-    [REC_REPLAN_STARTED] = on_replan_started,
+    [REC_STEP_STARTED] = on_started,     [REC_STEP_ASSIGNED] = on_assigned,
+    [REC_STEP_RETRY] = on_retry,         [REC_STEP_PROGRESS] = on_progress,
+    [REC_STEP_CALLS] = on_calls,         [REC_STEP_TURN] = on_calls,
+    [REC_FALLBACK_USED] = on_fallback,   [REC_VERIFICATION_FAILED] = on_verification_failed,
+    [REC_STEP_WAITING] = on_waiting,     [REC_REVIEW_DECIDED] = on_decided,
+    [REC_STEP_CHECKING] = on_asked,      [REC_STEP_CONDITION] = take_condition,
+    [REC_STEP_DOUBTED] = on_doubted,     [REC_GATE_STARTED] = on_gate,
+    [REC_GATE_PASSED] = on_gate_over,    [REC_GATE_FAILED] = on_gate_over,
+    [REC_GATE_ERROR] = on_gate_over,     [REC_REPLAN_STARTED] = on_replan_started,
     [REC_STEP_COMPLETED] = on_completed,
 };
 
