@@ -99,7 +99,7 @@ static void fill_note(struct tree_node *node, const cJSON *step)
     } else if (node->note[0] == 0 && strcmp(node->status, "skipped") == 0) {
         put_skipped(node, json_text(step, "reason", ""), json_text(step, "condition", NULL));
     }
-    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(step, "outcomeUnknown")) &&
+    if (wait == NULL && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(step, "outcomeUnknown")) &&
         strlen(node->note) + 40 < NODE_NOTE_MAX) {
         (void)strncat(node->note, " (may have been done)", NODE_NOTE_MAX - 1 - strlen(node->note));
     }

@@ -31,7 +31,7 @@ void core_continue(struct core *c, struct core_run *entry, uint32_t step)
     const struct failure nothing = {0};
     const struct failure doubt = {
         .error_class = CLASS_REPLY_LOST,
-        .text = STR_LIT("It may have been done already, for the plan before this one")};
+        .text = STR_LIT("The plan before this one got no answer to it that counts")};
     if ((state->did & STEP_MUST_ASK) != 0 && !MUTANT(APPROVED_FOR_ANOTHER)) {
         core_step_waits(c, entry, step, REVIEW_BEFORE, &nothing, (struct doc){0});
     } else if (state->doubt != 0 && !MUTANT(DOUBT_UNASKED)) {

@@ -103,7 +103,8 @@ static bool leaves_doubt(const struct core_run *entry, const struct record *rec)
 {
     const struct rec_step_completed *end = REC(rec, step_completed);
     const enum step_status status = entry->run->steps[rec->step].status;
-    const bool cut = end->error_class == CLASS_TIMEOUT ||
+    const bool gone = entry->sched[rec->step].list == LIST_LOST; /* and not resolved yet */
+    const bool cut = gone || end->error_class == CLASS_TIMEOUT ||
                      end->error_class == CLASS_PROTOCOL_ERROR ||
                      (end->stop != STOP_NONE && end->stop != STOP_ACKNOWLEDGED);
     if (end->status == STEP_COMPLETED || MUTANT(DOUBT_FORGOTTEN) ||

@@ -2,7 +2,7 @@
  * a person is asked before it runs again, in a plan that does the same again or in a revision. */
 #include "tests/unit/core/sched/test_core.h"
 
-#define DOUBT "It may have been done already, for the plan before this one"
+#define DOUBT "The plan before this one got no answer to it that counts"
 
 static uint64_t after(struct rig *r, const char *plan, uint32_t step)
 {
@@ -278,6 +278,18 @@ static void an_end_without_an_answer_says_that_an_unsafe_step_may_be_done(void *
     }
 }
 
+static void one_that_its_instance_left_with_another_that_fails_the_plan_may_be_done(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 2);
+    (void)rig_submit(r, "par: B(retries=0); A(unsafe)");
+    rig_forget(r);
+    rig_instance(r, CORE_GONE, 1, "killed by signal 9");
+    assert_int_equal(rig_nth(r, 0)->status, PLAN_FAILED);
+    assert_int_equal(rig_nth(r, 0)->steps[1].status, STEP_CANCELLED);
+    assert_int_equal(rig_nth(r, 0)->steps[1].doubt, 1);
+}
+
 /* ---- revisions ---- */
 
 static void a_replan_repeats_it_only_with_an_approval(void **state)
@@ -312,6 +324,7 @@ int main(void)
         CORE_TEST(a_step_that_never_began_keeps_it_past_the_end_of_its_plan),
         CORE_TEST(what_has_begun_or_has_no_agent_is_not_doubted),
         CORE_TEST(an_end_without_an_answer_says_that_an_unsafe_step_may_be_done),
+        CORE_TEST(one_that_its_instance_left_with_another_that_fails_the_plan_may_be_done),
         CORE_TEST(a_replan_repeats_it_only_with_an_approval),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
