@@ -175,7 +175,7 @@ class Old(unittest.TestCase):
         s = Stage(self, {"plans.submit": Refusal("UNAVAILABLE", "not now"), "plan.submit": Refusal("UNAVAILABLE", "not now")})
         _, said = s.cli("run", "--plans", "-", code=6, stdin=lines(*[PLAN] * 200))
         self.assertEqual((len(s.of("plans.submit")), len(s.of("plan.submit"))), (3, 0))
-        self.assertIn("line 64: not now", said)
+        self.assertIn("line 64: it may have been taken: not now", said)
         self.assertIn("and after: not sent: nobody answers", said)
         s.answers["plans.submit"] = lambda r: {"answers": [{"v": 1, "type": "error", "ok": False, "error": {
             "code": "UNAVAILABLE", "message": "stopping", "retryable": True}}] * len(r["plans"])}

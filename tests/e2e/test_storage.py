@@ -391,7 +391,7 @@ class Storage(harness.BatonTest):
                 self.d.cli("verify", file)
             self.assertEqual([p.name for p in self.d.state.glob("verify-*")], [])
             self.d.stop()
-        self.assertEqual(self.d.cli_any("backup", "").stderr, "baton: the name of the copy is empty; give the name of a file\n")
+        self.assertEqual(self.d.cli_any("backup", "").stderr, "baton: backup: expected FILE, got ''; a variable without a value?\n")
 
     def test_a_verify_that_is_ended_leaves_no_copy(self):
         self.up(work=lambda r: {"outcome": "completed", "result": {"text": "x" * 200000}})

@@ -295,7 +295,7 @@ static void print_line(struct lines *l, size_t i)
     }
     if (r->err.code != BT_OK) {
         print_error(l, "line", l->numbers[i], &r->err,
-                    is_open(r) ? "it may have been taken, nobody answered: " : "");
+                    is_open(r) ? "it may have been taken: " : "");
     } else if (!l->cli->json) {
         (void)printf("%s\n", r->plan_id);
         if (cJSON_GetArraySize(remarks) > 0) {

@@ -82,10 +82,6 @@ static bool absolute(const char *file, char ret[PATH_MAX])
     int n = snprintf(dir, sizeof dir, "%.*s", slash == NULL ? 1 : (int)(slash - file) + 1,
                      slash == NULL ? "." : file);
 
-    if (file[0] == 0) {
-        cli_error("the name of the copy is empty; give the name of a file");
-        return false;
-    }
     if (name[0] == 0) {
         cli_error("%s: is a directory; give the name of a file in it", file);
         return false;

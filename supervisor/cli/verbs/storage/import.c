@@ -450,10 +450,6 @@ enum cli_exit verb_import(struct cli *cli)
     enum cli_exit code = carried_begin(&m.files, cli, false);
 
     buf_init(&m.batch, BATCH_MAX);
-    if (code == CLI_OK && cli->argv[0][0] == 0) {
-        cli_error("the name of the file is empty; - is stdin");
-        code = CLI_USAGE;
-    }
     m.file.from = code == CLI_OK ? open_twice(cli->argv[0]) : NULL;
     if (code == CLI_OK && m.file.from == NULL) {
         const int why = errno;
