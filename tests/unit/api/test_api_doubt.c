@@ -34,7 +34,8 @@ static void asks_about_pay(struct house *h, const char *id)
 {
     house_says(h, house_ok(h, "review.list", "'planId':'%s'", id),
                "reviews.#=1; reviews.0.kind=unknown_outcome; reviews.0.stepId=pay; "
-               "reviews.0.effects=unsafe; reviews.0.prompt=~got no answer to it that counts. The step may have been done");
+               "reviews.0.effects=unsafe; reviews.0.prompt=~got no answer to it that counts. The "
+               "step may have been done");
     assert_null(house_work(h, "calc", "pay"));
 }
 
