@@ -22,6 +22,7 @@
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/problems.h"
 #include "supervisor/cli/common/program.h"
+#include "supervisor/cli/common/started.h"
 #include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/doctor_internal.h"
 #include "supervisor/cli/verbs/verbs.h"
@@ -373,7 +374,11 @@ static void check_daemon(struct doctor *d, const char *state, bool daemon_runs)
     const cJSON *a;
 
     if (!daemon_runs) {
-        finding(d, false, "daemon", "does not run; start it with: baton up");
+        char options[STARTED_MAX];
+        char detail[STARTED_MAX + 64];
+        started_options(d->cli, options);
+        (void)snprintf(detail, sizeof detail, "does not run; start it with: baton up%s", options);
+        finding(d, false, "daemon", detail);
         return;
     }
     if (bt_client_open(state, &d->cli->client, &err) != BT_OK) {
