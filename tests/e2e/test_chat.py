@@ -425,6 +425,8 @@ class RealPiped(BatonTest):
 
     def test_a_daemon_that_is_killed_is_waited_for_and_one_with_another_journal_is_another(self):
         d = self.daemon(agents=False)
+        for _ in range(20):  # more events than a new journal has soon: chat knows another one by its smaller numbers
+            d.submit({"steps": [{"stepId": "ask", "type": "human_review", "task": "?"}]})
         p = subprocess.Popen([BIN / "baton", "chat", "--state", d.state], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                              stderr=subprocess.PIPE, text=True)
         self.addCleanup(p.stderr.close)
