@@ -96,10 +96,11 @@ class Init(Gallery):
 
     def test_an_unknown_example_is_told_with_a_guess(self):
         self.assertIn("did you mean 'etl-join'? See: baton init --list", self.init("--example", "etl-joint", "x", code=7).stderr)
-        for name in ("recipes", "agents", "../examples/hello", "hello/", ".", ""):
+        for name in ("recipes", "agents", "../examples/hello", "hello/", "."):
             self.assertIn("there is no example", self.init("--example", name, "x", code=7).stderr)
+        self.assertIn("--example: expected EXAMPLE", self.init("--example", "", "x", code=2).stderr)
         self.assertFalse((self.work / "x").exists())
-        self.assertIn("DIR: expected", self.init("", code=2).stderr)
+        self.assertIn("init: expected DIR", self.init("", code=2).stderr)
 
     def test_installed_examples_are_those_of_the_prefix(self):
         prefix = self.work / "usr"
