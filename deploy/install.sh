@@ -8,7 +8,7 @@ set -eu
 packages="gcc libc6-dev cmake ninja-build pkg-config
     libnng-dev libmsgpack-dev libcjson-dev libyaml-dev libsqlite3-dev libpcre2-dev libcurl4-openssl-dev libstemmer-dev libmbedtls-dev nettle-dev libmicrohttpd-dev
     libcmark-gfm-dev libcmark-gfm-extensions-dev libnats-dev lowdown tzdata libpq-dev"
-tests="libcmocka-dev nats-server postgresql-15 python3 python3-jsonschema binutils json-schema-test-suite nng-utils nanomsg-utils perl libnanomsg-raw-perl openssl systemd abigail-tools mandoc iproute2 util-linux curl chromium mold"
+tests="libcmocka-dev nats-server postgresql-15 python3 python3-jsonschema binutils json-schema-test-suite nng-utils nanomsg-utils perl libnanomsg-raw-perl openssl systemd abigail-tools mandoc iproute2 util-linux curl chromium mold ccache"
 # For the models that tests talk to. Who has npm has node, too, and perhaps not from Debian, whose packages would not go with it.
 command -v npm >/dev/null || tests="$tests nodejs npm"
 clang="clang libclang-rt-14-dev clang-format llvm"

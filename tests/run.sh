@@ -38,6 +38,11 @@ export CTEST_OUTPUT_ON_FAILURE=1
 unset BATON_STATE BATON_BIN XDG_STATE_HOME XDG_CONFIG_HOME
 export PYTHONDONTWRITEBYTECODE=1
 
+# What was compiled before, by an earlier run or for another part of this one, is not compiled again.
+if command -v ccache >/dev/null && objects=$(ccache --get-config cache_dir) && mkdir -p "$objects" 2>/dev/null && [ -w "$objects" ]; then
+    export CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
+fi
+
 # The sanitizers of this compiler fail now and then where the kernel spreads addresses over more than 28 bits.
 run=
 if [ "$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28)" -gt 28 ] && setarch -R true 2>/dev/null; then

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import uuid
 
-from harness import BIN, sp
+from harness import BIN, of_a_verb, sp
 
 
 class Refusal(Exception):
@@ -177,7 +177,7 @@ class Stage:
     def cli(self, *args, code=0, stdin=None, env=None):
         """-> (stdout, stderr); fails when the exit code is another one."""
         done = subprocess.run([BIN / "baton", *map(str, args), "--state", self.state], capture_output=True, text=True, timeout=60,
-                              input=stdin, env={**os.environ, **(env or {})})
+                              input=stdin, env=of_a_verb(env))
         if done.returncode != code:
             raise AssertionError("baton %s: exit %d, expected %d\n%s\n%s" % (" ".join(map(str, args)), done.returncode, code,
                                                                             done.stdout, done.stderr))
