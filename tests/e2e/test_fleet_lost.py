@@ -225,7 +225,7 @@ class Lost(BatonTest):
         rng = random.Random(seed)
         self.begin()
         self.loads = [Load(self, shard) for shard in range(SHARDS)]
-        until(lambda: all(len(load.done_at) > 2 for load in self.loads), 30, "plans run")
+        until(lambda: all(len(load.done_at) > 2 for load in self.loads), 30, lambda: "plans run\n" + self.all_said(0))
         took = {}
         for n in range(rounds):
             kind = KINDS[n % len(KINDS)]
