@@ -39,7 +39,8 @@ unset BATON_STATE BATON_BIN XDG_STATE_HOME XDG_CONFIG_HOME
 export PYTHONDONTWRITEBYTECODE=1
 
 # What was compiled before, by an earlier run or for another part of this one, is not compiled again.
-if command -v ccache >/dev/null && objects=$(ccache --get-config cache_dir) && mkdir -p "$objects" 2>/dev/null && [ -w "$objects" ]; then
+if [ -w "${HOME:-}" ] && command -v ccache >/dev/null && objects=$(ccache --get-config cache_dir) &&
+    mkdir -p "$objects" 2>/dev/null && [ -w "$objects" ]; then
     export CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
 fi
 
