@@ -46,7 +46,7 @@ bool endpoint_is_ipc(const struct endpoint *e)
     return url_is(e->url, "ipc:");
 }
 
-static bool is_tls(const struct endpoint *e)
+bool endpoint_is_tls(const struct endpoint *e)
 {
     return url_is(e->url, "tls+tcp:");
 }
@@ -94,15 +94,15 @@ enum bt_code endpoint_init(struct endpoint *e, const char *url, const struct lin
     }
     memcpy(e->url, text.ptr, text.len + 1);
     e->recv_max = lim->recv_max;
-    if (is_tls(e) && listen && lim->cert_file == NULL) {
+    if (endpoint_is_tls(e) && listen && lim->cert_file == NULL) {
         return err_set(err, BT_INVALID, "%s: listening with TLS needs a certificate (cert_file)",
                        url);
     }
-    if (is_tls(e) && !listen && lim->ca_file == NULL) {
+    if (endpoint_is_tls(e) && !listen && lim->ca_file == NULL) {
         return err_set(err, BT_INVALID,
                        "%s: dialing with TLS needs the authority's certificate (ca_file)", url);
     }
-    if (is_tls(e)) {
+    if (endpoint_is_tls(e)) {
         const enum bt_code files = files_check(e, lim, err);
         if (files != BT_OK) {
             return files;
@@ -132,7 +132,7 @@ static int dialer_options(const struct endpoint *e, nng_dialer d)
     if (rv == 0 && !endpoint_is_ipc(e)) {
         rv = nng_dialer_set_bool(d, NNG_OPT_TCP_KEEPALIVE, true);
     }
-    if (rv == 0 && is_tls(e)) {
+    if (rv == 0 && endpoint_is_tls(e)) {
         rv = nng_dialer_set_string(d, NNG_OPT_TLS_CA_FILE, e->ca_file);
         if (rv == 0 && e->cert_file != NULL) {
             rv = nng_dialer_set_string(d, NNG_OPT_TLS_CERT_KEY_FILE, e->cert_file);
@@ -166,7 +166,7 @@ static int listener_options(const struct endpoint *e, nng_listener l)
     } else if (rv == 0) {
         rv = nng_listener_set_bool(l, NNG_OPT_TCP_KEEPALIVE, true);
     }
-    if (rv == 0 && is_tls(e)) {
+    if (rv == 0 && endpoint_is_tls(e)) {
         rv = nng_listener_set_string(l, NNG_OPT_TLS_CERT_KEY_FILE, e->cert_file);
         if (rv == 0 && e->ca_file != NULL) {
             rv = nng_listener_set_string(l, NNG_OPT_TLS_CA_FILE, e->ca_file);

@@ -162,6 +162,7 @@ BT_MUST_CHECK enum bt_code endpoint_dial(struct endpoint *e, nng_dialer *ret_dia
 BT_MUST_CHECK enum bt_code endpoint_listen(struct endpoint *e, nng_listener *ret_listener,
                                            struct bt_error *err);
 bool endpoint_is_ipc(const struct endpoint *e);
+bool endpoint_is_tls(const struct endpoint *e);
 
 /* ---- half-open connections between hosts ---- */
 
@@ -278,6 +279,25 @@ void ipc_guard_start(struct ipc_guard *g, nng_listener listener, uint16_t peer);
 void ipc_guard_stop(struct ipc_guard *g);
 /* Owner thread, when opening failed before ipc_guard_start. */
 void ipc_guard_abandon(struct ipc_guard *g);
+
+/* ---- guard of a tls+tcp listener (N33) ---- */
+
+enum tls_guard_phase { TLS_GUARD_LISTENS, TLS_GUARD_ENDS, TLS_GUARD_CLOSED };
+
+struct tls_guard {
+    struct helper_task task;
+    struct endpoint *endpoint; /* NULL: nothing to guard */
+    nng_listener listener;
+    uint32_t port;
+    uint64_t events; /* that nng had counted at the last look */
+    enum tls_guard_phase phase;
+    uint32_t failed; /* listens again, so far */
+};
+
+/* Call after listening; does nothing unless the endpoint is tls+tcp. */
+void tls_guard_start(struct tls_guard *g, struct endpoint *e, nng_listener listener);
+/* Helper thread, before the socket is closed; accepts one that was not started. */
+void tls_guard_stop(struct tls_guard *g);
 
 /* ---- objects ---- */
 

@@ -12,6 +12,7 @@ enum { SUB_PROTOCOL = 0x21 };
 struct link_pub {
     struct endpoint endpoint;
     struct ipc_guard guard;
+    struct tls_guard tls;
     struct peer_watch watch;
     struct helper_task closing;
     struct link *link;
@@ -64,6 +65,7 @@ static enum bt_code pub_start(struct link_pub *p, const struct link_limits *lim,
         return code;
     }
     ipc_guard_start(&p->guard, listener, SUB_PROTOCOL);
+    tls_guard_start(&p->tls, e, listener);
     return BT_OK;
 }
 
@@ -124,6 +126,7 @@ static msec pub_close_task(struct helper_task *task)
     struct link_pub *p = CONTAINER_OF(task, struct link_pub, closing);
     struct link *l = p->link;
     ipc_guard_stop(&p->guard);
+    tls_guard_stop(&p->tls);
     peer_watch_stop(&p->watch);
     (void)nng_close(p->endpoint.socket);
     nng_aio_free(p->aio);

@@ -40,6 +40,7 @@ struct link_server {
     struct inbox_node closed_node; /* the socket of a retired server is closed */
     struct endpoint endpoint;
     struct ipc_guard guard;  /* listening on ipc */
+    struct tls_guard tls;    /* listening on tls+tcp */
     struct peer_watch watch; /* listening on tcp */
     struct redial redial;    /* dialing */
     struct pipe_track track; /* dialing */
@@ -243,6 +244,7 @@ static enum bt_code server_connect(struct link_server *s, const struct link_limi
     code = endpoint_listen(e, &listener, err);
     if (code == BT_OK) {
         ipc_guard_start(&s->guard, listener, REQ_PROTOCOL);
+        tls_guard_start(&s->tls, e, listener);
         code = peer_watch_start(&s->watch, s->link, e, listener, &lim->peers, is_idle, s, err);
     }
     return code;
@@ -343,6 +345,7 @@ static msec server_close_task(struct helper_task *task)
                                                first (N1) */
     }
     ipc_guard_stop(&s->guard);
+    tls_guard_stop(&s->tls);
     peer_watch_stop(&s->watch);
     redial_stop(&s->redial);
     server_close_socket(s);
