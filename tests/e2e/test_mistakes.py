@@ -24,7 +24,7 @@ import threading
 import unittest
 from pathlib import Path
 
-from harness import BIN, ROOT, BatonTest, children_of, sp, until
+from harness import BIN, ROOT, BatonTest, children_of, of_a_verb, sp, until
 
 GOLDEN = ROOT / "tests/golden/mistakes"
 ENOUGH = 60
@@ -101,7 +101,7 @@ class Rows(BatonTest):
     def run_row(self, row, work, state, **more):
         for name, text in row["files"].items():
             (work / name).write_text(text)
-        env = {k: v for k, v in os.environ.items() if not k.startswith("BATON_")}
+        env = {k: v for k, v in of_a_verb(None).items() if not k.startswith("BATON_")}
         done = subprocess.run(["sh", "-c", row["command"]], cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=PROCESS_SECONDS, text=True, errors="replace",
                               env={**env, "PATH": "%s:%s" % (BIN, os.environ["PATH"]), "BATON_STATE": str(state), "LC_ALL": "C.UTF-8",

@@ -22,7 +22,7 @@
 #include "tests/support/memory.h"
 #include "tests/unit/journal/journal_fixture.h"
 
-enum { EACH = 20, STRIDE = 5, EXIT_DEAD = 75, EXIT_SILENT = 76, ACKS_MAX = 64, ACK_MAX = 128 };
+enum { EACH = 20, STRIDE = 11, EXIT_DEAD = 75, EXIT_SILENT = 76, ACKS_MAX = 64, ACK_MAX = 128 };
 
 /* Of this run: the allocation that fails; 0 = none. */
 static long fail_at;
