@@ -282,7 +282,7 @@ void ipc_guard_abandon(struct ipc_guard *g);
 
 /* ---- guard of a tls+tcp listener (N33) ---- */
 
-enum tls_guard_phase { TLS_GUARD_LISTENS, TLS_GUARD_ENDS, TLS_GUARD_CLOSED };
+enum tls_guard_phase { TLS_GUARD_LISTENS, TLS_GUARD_ASKED, TLS_GUARD_ENDS, TLS_GUARD_CLOSED };
 
 struct tls_guard {
     struct helper_task task;
@@ -291,6 +291,8 @@ struct tls_guard {
     uint32_t port;
     uint64_t events; /* that nng had counted at the last look */
     enum tls_guard_phase phase;
+    int asked;       /* in TLS_GUARD_ASKED: the connection of the line */
+    uint32_t asks;   /* lines of this suspicion */
     uint32_t failed; /* listens again, so far */
 };
 

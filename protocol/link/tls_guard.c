@@ -13,7 +13,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -24,7 +23,7 @@
 #include "protocol/base/log.h"
 #include "protocol/link/link_internal.h"
 
-enum { ASKS = 2, REST_MS = 400, REPLACE_MS = 50 };
+enum { ASKS = 2, REST_MS = 400, REPLACE_MS = 50, CONNECT_MS = 200 };
 
 /* What nng has counted of a listener. */
 struct counts {
@@ -139,59 +138,75 @@ static struct look look(uint32_t port, bool shuts)
 
 /* ---- a listener that may be dead ---- */
 
-/* Sends the line. True when the listener has hung up for it: it had a descriptor and the time. */
-static bool ask(const struct look *at)
+/* Sends the line. -1: there is no descriptor for it, or nobody listens. On this machine a
+ * connection is there at once, unless too many wait. */
+static int ask(const struct look *at)
 {
     static const char line[] = "no TLS\r\n";
-    const struct timeval limit = {.tv_sec = LINK_PROBE_MS / 1000};
-    const int fd = socket(at->listens.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    char text[64];
-    ssize_t n = -1;
+    const struct timeval limit = {.tv_usec = 1000 * CONNECT_MS};
+    const int fd = at->listens.ss_family == AF_UNSPEC
+                       ? -1
+                       : socket(at->listens.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    if (fd < 0) {
-        return false;
+    if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||
+                    connect(fd, (const struct sockaddr *)&at->listens, at->listens_len) != 0 ||
+                    send(fd, line, sizeof line - 1, MSG_NOSIGNAL) < 0)) {
+        (void)close(fd);
+        return -1;
     }
-    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    if (connect(fd, (const struct sockaddr *)&at->listens, at->listens_len) == 0 &&
-        send(fd, line, sizeof line - 1, MSG_NOSIGNAL) > 0) {
-        do {
-            n = recv(fd, text, sizeof text, 0);
-        } while (n > 0);
-    }
+    return fd;
+}
+
+/* Whether the listener has hung up for the line: it had a descriptor and the time. */
+static bool hung_up(int fd)
+{
+    char text[64];
+    ssize_t n;
+
+    do {
+        n = recv(fd, text, sizeof text, MSG_DONTWAIT);
+    } while (n > 0);
     (void)close(fd);
     return n == 0;
 }
 
-static bool is_dead(const struct tls_guard *g, const struct look *at, uint64_t events)
-{
-    bool dead = at->listens.ss_family != AF_UNSPEC;
-
-    for (int i = 0; i < ASKS && dead; i++) {
-        struct counts now;
-        dead = ask(at);
-        (void)poll(NULL, 0, REST_MS);
-        dead = dead && count(g, &now) && now.events == events;
-    }
-    return dead;
-}
-
+/* Suspects a listener that has accepted nothing since the last look although connections wait. */
 static void look_after(struct tls_guard *g)
 {
     struct counts now;
     struct look at;
-    bool waits;
 
     if (!count(g, &now)) {
         return;
     }
     at = look(g->port, false);
-    waits = at.connections > now.pipes && now.events == g->events;
+    if (at.connections > now.pipes && now.events == g->events) {
+        g->asked = ask(&at);
+        g->asks = 1;
+        g->phase = g->asked >= 0 ? TLS_GUARD_ASKED : TLS_GUARD_LISTENS;
+    }
     g->events = now.events;
-    if (waits && is_dead(g, &at, now.events)) {
+}
+
+/* After a line: what it has shown. */
+static void conclude(struct tls_guard *g)
+{
+    struct counts now;
+    struct look at;
+
+    g->phase = TLS_GUARD_LISTENS;
+    if (!hung_up(g->asked) || !count(g, &now) || now.events != g->events) {
+        return; /* it accepts, or nothing is known */
+    }
+    if (g->asks == ASKS) {
         log_warn("link.tls_relisten", "url=%s", g->endpoint->url);
         g->phase = TLS_GUARD_ENDS;
+        return;
     }
+    at = look(g->port, false);
+    g->asked = ask(&at);
+    g->asks++;
+    g->phase = g->asked >= 0 ? TLS_GUARD_ASKED : TLS_GUARD_LISTENS;
 }
 
 /* Closes the dead listener once it has no pipe. */
@@ -223,14 +238,17 @@ static msec guard_run(struct helper_task *task)
 {
     struct tls_guard *g = CONTAINER_OF(task, struct tls_guard, task);
 
-    if (g->phase == TLS_GUARD_LISTENS) {
-        look_after(g);
-    } else if (g->phase == TLS_GUARD_ENDS) {
-        end(g);
-    } else {
-        listen_again(g);
-    }
-    return clock_mono_ms() + (g->phase == TLS_GUARD_LISTENS ? LINK_GUARD_MS : REPLACE_MS);
+    static void (*const steps[])(struct tls_guard *) = {[TLS_GUARD_LISTENS] = look_after,
+                                                        [TLS_GUARD_ASKED] = conclude,
+                                                        [TLS_GUARD_ENDS] = end,
+                                                        [TLS_GUARD_CLOSED] = listen_again};
+    static const uint32_t next_ms[] = {[TLS_GUARD_LISTENS] = LINK_GUARD_MS,
+                                       [TLS_GUARD_ASKED] = REST_MS,
+                                       [TLS_GUARD_ENDS] = REPLACE_MS,
+                                       [TLS_GUARD_CLOSED] = REPLACE_MS};
+
+    steps[g->phase](g);
+    return clock_mono_ms() + next_ms[g->phase];
 }
 
 void tls_guard_start(struct tls_guard *g, struct endpoint *e, nng_listener listener)
@@ -249,5 +267,8 @@ void tls_guard_stop(struct tls_guard *g)
 {
     if (g->endpoint != NULL) {
         helper_cancel(&g->task);
+        if (g->phase == TLS_GUARD_ASKED) {
+            (void)close(g->asked);
+        }
     }
 }
