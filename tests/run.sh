@@ -42,7 +42,7 @@ export PYTHONDONTWRITEBYTECODE=1
 if [ -w "${HOME:-}" ] && command -v ccache >/dev/null && objects=$(ccache --get-config cache_dir) &&
     mkdir -p "$objects" 2>/dev/null && [ -w "$objects" ]; then
     export CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
-    # So are the small Debians of tests/package, and what was built in them while no file of it has changed.
+    # Beside it lie the Debians of tests/package (5 GB), and what was built in them while no file of that has changed.
     export BATON_CHROOTS="${BATON_CHROOTS:-$(dirname "$objects")/baton-chroots}"
 fi
 

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <sys/socket.h>
 
 #include "protocol/link/link.h"
 
@@ -217,12 +218,11 @@ struct peer_watch {
     bool narrow;     /* only short frames are let in */
     bool tls;        /* more bytes come than the requests have: only the number is judged */
     uint32_t port;   /* of the listener */
+    struct sockaddr_storage listens;
     bool on;
     bool (*is_idle)(void *of);
     void *of;
 };
-
-struct sockaddr_storage;
 
 /* The peer of a connection. */
 struct peer_key {
@@ -236,6 +236,11 @@ struct peer_key peer_key_of_fd(int fd);
 struct peer_key peer_key_of_pipe(nng_pipe pipe);
 bool peer_key_eq(const struct peer_key *a, const struct peer_key *b);
 bool peer_key_same_host(const struct peer_key *a, const struct peer_key *b);
+/* ss_family AF_UNSPEC: it has none. */
+struct sockaddr_storage peer_address_of_listener(nng_listener listener);
+/* Whether the descriptor is a connection that this listener has accepted: another one may listen on
+ * the same port of another address. */
+bool peer_key_is_connection_of(int fd, const struct sockaddr_storage *listener);
 /* Shuts the connection of this peer with a port of ours down, which nng takes for its peer's end:
  * safe at any moment (N1). Looks through the descriptors of the process: helper thread. */
 void peer_key_shut(const struct peer_key *peer, uint32_t own_port);
@@ -288,7 +293,7 @@ struct tls_guard {
     struct helper_task task;
     struct endpoint *endpoint; /* NULL: nothing to guard */
     nng_listener listener;
-    uint32_t port;
+    struct sockaddr_storage listens;
     uint64_t events; /* that nng had counted at the last look */
     enum tls_guard_phase phase;
     int asked;       /* in TLS_GUARD_ASKED: the connection of the line */

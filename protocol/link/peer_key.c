@@ -38,24 +38,55 @@ struct peer_key peer_key_of_fd(int fd)
                                                               : (struct peer_key){.port = 0};
 }
 
-struct peer_key peer_key_of_pipe(nng_pipe pipe)
+static struct sockaddr_storage address_of(const nng_sockaddr *from)
 {
     struct sockaddr_storage at = {.ss_family = AF_UNSPEC};
-    nng_sockaddr from;
 
-    if (nng_pipe_get_addr(pipe, NNG_OPT_REMADDR, &from) != 0) {
-        return (struct peer_key){.port = 0};
-    }
-    if (from.s_family == NNG_AF_INET) {
+    if (from->s_family == NNG_AF_INET) {
         struct sockaddr_in *in = (void *)&at;
-        *in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = from.s_in.sa_port};
-        in->sin_addr.s_addr = from.s_in.sa_addr;
-    } else if (from.s_family == NNG_AF_INET6) {
+        *in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = from->s_in.sa_port};
+        in->sin_addr.s_addr = from->s_in.sa_addr;
+    } else if (from->s_family == NNG_AF_INET6) {
         struct sockaddr_in6 *in = (void *)&at;
-        *in = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = from.s_in6.sa_port};
-        memcpy(&in->sin6_addr, from.s_in6.sa_addr, sizeof in->sin6_addr);
+        *in = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = from->s_in6.sa_port};
+        memcpy(&in->sin6_addr, from->s_in6.sa_addr, sizeof in->sin6_addr);
     }
+    return at;
+}
+
+struct peer_key peer_key_of_pipe(nng_pipe pipe)
+{
+    nng_sockaddr from = {.s_family = NNG_AF_UNSPEC};
+    struct sockaddr_storage at;
+
+    (void)nng_pipe_get_addr(pipe, NNG_OPT_REMADDR, &from);
+    at = address_of(&from);
     return peer_key_of_address(&at);
+}
+
+struct sockaddr_storage peer_address_of_listener(nng_listener listener)
+{
+    nng_sockaddr at = {.s_family = NNG_AF_UNSPEC};
+
+    (void)nng_listener_get_addr(listener, NNG_OPT_LOCADDR, &at);
+    return address_of(&at);
+}
+
+bool peer_key_is_connection_of(int fd, const struct sockaddr_storage *listener)
+{
+    static const struct peer_key any = {.port = 0};
+    const struct peer_key listens = peer_key_of_address(listener);
+    struct sockaddr_storage at = {.ss_family = AF_UNSPEC};
+    socklen_t len = sizeof at;
+    struct peer_key own;
+
+    if (getsockname(fd, (struct sockaddr *)&at, &len) != 0) {
+        return false;
+    }
+    own = peer_key_of_address(&at);
+    return own.port != 0 && own.port == listens.port &&
+           (peer_key_same_host(&listens, &any) || peer_key_same_host(&listens, &own)) &&
+           peer_key_of_fd(fd).port != 0;
 }
 
 bool peer_key_same_host(const struct peer_key *a, const struct peer_key *b)

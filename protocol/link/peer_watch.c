@@ -164,11 +164,7 @@ static bool look_at_peer(int fd, struct peer_seen *ret)
 /* One descriptor of the process: a connection of this listener? */
 static bool look_at(const struct peer_watch *w, int fd, struct peer_seen *ret)
 {
-    struct sockaddr_storage own = {.ss_family = AF_UNSPEC};
-    socklen_t len = sizeof own;
-
-    return getsockname(fd, (struct sockaddr *)&own, &len) == 0 &&
-           peer_key_of_address(&own).port == w->port && look_at_peer(fd, ret);
+    return peer_key_is_connection_of(fd, &w->listens) && look_at_peer(fd, ret);
 }
 
 static bool seen_has_room(struct peer_watch *w, uint32_t n)
@@ -570,7 +566,8 @@ enum bt_code peer_watch_start(struct peer_watch *w, const struct link *link,
     w->recv_max = e->recv_max + LINK_HEADER_ROOM;
     w->is_idle = is_idle;
     w->of = of;
-    w->port = (uint32_t)strtoul(strrchr(e->url, ':') + 1, NULL, 10);
+    w->listens = peer_address_of_listener(listener);
+    w->port = peer_key_of_address(&w->listens).port;
     w->task.run = watch_run;
     w->on = true;
     helper_submit(&w->task, clock_mono_ms() + SLOW_ROUND_MS);

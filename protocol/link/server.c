@@ -244,8 +244,10 @@ static enum bt_code server_connect(struct link_server *s, const struct link_limi
     code = endpoint_listen(e, &listener, err);
     if (code == BT_OK) {
         ipc_guard_start(&s->guard, listener, REQ_PROTOCOL);
-        tls_guard_start(&s->tls, e, listener);
         code = peer_watch_start(&s->watch, s->link, e, listener, &lim->peers, is_idle, s, err);
+    }
+    if (code == BT_OK) {
+        tls_guard_start(&s->tls, e, listener);
     }
     return code;
 }

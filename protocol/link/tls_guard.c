@@ -1,5 +1,5 @@
 /*
- * The guard of a tls+tcp listener. nng stops to accept for good when a peer closes its connection
+ * The guard of a tls+tcp listener. nng stops accepting for good when a peer closes its connection
  * between two steps of its handshake (N33): connections come, shake hands and are never given to
  * the socket.
  *
@@ -31,16 +31,6 @@ struct counts {
     uint64_t events; /* accepted or refused, so far */
 };
 
-static bool is_named(nng_stat *stat, const char *const *names, size_t n)
-{
-    bool found = false;
-
-    for (size_t i = 0; i < n && !found; i++) {
-        found = strcmp(nng_stat_name(stat), names[i]) == 0;
-    }
-    return found;
-}
-
 static bool is_of(nng_stat *listener, int id)
 {
     nng_stat *s = nng_stat_child(listener);
@@ -51,17 +41,27 @@ static bool is_of(nng_stat *listener, int id)
     return s != NULL && nng_stat_value(s) == (uint64_t)id;
 }
 
-static void sum_up(nng_stat *listener, struct counts *ret)
+static bool is_event(const char *name)
 {
     static const char *const events[] = {"accept", "disconnect", "canceled", "other", "timeout",
                                          "proto",  "auth",       "oom",      "reject"};
-    static const char *const pipes[] = {"pipes"};
+    bool found = false;
 
+    for (size_t i = 0; i < sizeof events / sizeof events[0] && !found; i++) {
+        found = strcmp(name, events[i]) == 0;
+    }
+    return found;
+}
+
+static void sum_up(nng_stat *listener, struct counts *ret)
+{
     *ret = (struct counts){.pipes = 0};
     for (nng_stat *s = nng_stat_child(listener); s != NULL; s = nng_stat_next(s)) {
-        ret->events +=
-            is_named(s, events, sizeof events / sizeof events[0]) ? nng_stat_value(s) : 0;
-        ret->pipes += is_named(s, pipes, 1) ? nng_stat_value(s) : 0;
+        if (is_event(nng_stat_name(s))) {
+            ret->events += nng_stat_value(s);
+        } else if (strcmp(nng_stat_name(s), "pipes") == 0) {
+            ret->pipes = nng_stat_value(s);
+        }
     }
 }
 
@@ -84,77 +84,52 @@ static bool count(const struct tls_guard *g, struct counts *ret)
     return found;
 }
 
-/* ---- what the kernel knows ---- */
-
-struct look {
-    uint32_t port;
-    bool shuts; /* the connections that it finds */
-    uint32_t connections;
-    struct sockaddr_storage listens; /* its address; ss_family AF_UNSPEC = not found */
-    socklen_t listens_len;
-};
-
-/* Of a copy, because nng may close the descriptor and the number be another's by now. */
-static void look_at(struct look *at, int fd)
+/* The connections that the kernel has accepted for it; shuts: and shuts them down. Each by a copy
+ * of its descriptor, because nng may close it and the number be another's by now. */
+static uint32_t connections(const struct tls_guard *g, bool shuts)
 {
-    const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    struct sockaddr_storage own = {.ss_family = AF_UNSPEC};
-    socklen_t len = sizeof own;
-
-    if (copy < 0) {
-        return;
-    }
-    if (getsockname(copy, (struct sockaddr *)&own, &len) == 0 &&
-        peer_key_of_address(&own).port == at->port) {
-        if (peer_key_of_fd(copy).port == 0) {
-            at->listens = own;
-            at->listens_len = len;
-        } else {
-            at->connections++;
-            if (at->shuts) {
-                (void)shutdown(copy, SHUT_RDWR);
-            }
-        }
-    }
-    (void)close(copy);
-}
-
-static struct look look(uint32_t port, bool shuts)
-{
-    struct look at = {.port = port, .shuts = shuts};
     DIR *dir = opendir("/proc/self/fd");
     struct dirent *e;
+    uint32_t n = 0;
 
     while (dir != NULL && (e = readdir(dir)) != NULL) {
-        if (e->d_name[0] != '.') {
-            look_at(&at, (int)strtol(e->d_name, NULL, 10));
+        const int fd =
+            e->d_name[0] == '.' ? -1 : fcntl((int)strtol(e->d_name, NULL, 10), F_DUPFD_CLOEXEC, 0);
+        if (fd >= 0 && peer_key_is_connection_of(fd, &g->listens)) {
+            n++;
+            if (shuts) {
+                (void)shutdown(fd, SHUT_RDWR);
+            }
+        }
+        if (fd >= 0) {
+            (void)close(fd);
         }
     }
     if (dir != NULL) {
         (void)closedir(dir);
     }
-    return at;
+    return n;
 }
 
 /* ---- a listener that may be dead ---- */
 
-/* Sends the line. -1: there is no descriptor for it, or nobody listens. On this machine a
- * connection is there at once, unless too many wait. */
-static int ask(const struct look *at)
+/* Sends the line, the next one of a suspicion. No descriptor for it, or nobody listens: nothing is
+ * known. On this machine a connection is there at once, unless too many wait. */
+static void ask(struct tls_guard *g)
 {
     static const char line[] = "no TLS\r\n";
     const struct timeval limit = {.tv_usec = 1000 * CONNECT_MS};
-    const int fd = at->listens.ss_family == AF_UNSPEC
-                       ? -1
-                       : socket(at->listens.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||
-                    connect(fd, (const struct sockaddr *)&at->listens, at->listens_len) != 0 ||
-                    send(fd, line, sizeof line - 1, MSG_NOSIGNAL) < 0)) {
-        (void)close(fd);
-        return -1;
+    g->asked = socket(g->listens.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    g->asks++;
+    g->phase = g->asked >= 0 ? TLS_GUARD_ASKED : TLS_GUARD_LISTENS;
+    if (g->asked >= 0 &&
+        (setsockopt(g->asked, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||
+         connect(g->asked, (const struct sockaddr *)&g->listens, sizeof g->listens) != 0 ||
+         send(g->asked, line, sizeof line - 1, MSG_NOSIGNAL) < 0)) {
+        (void)close(g->asked);
+        g->phase = TLS_GUARD_LISTENS;
     }
-    return fd;
 }
 
 /* Whether the listener has hung up for the line: it had a descriptor and the time. */
@@ -174,16 +149,13 @@ static bool hung_up(int fd)
 static void look_after(struct tls_guard *g)
 {
     struct counts now;
-    struct look at;
 
     if (!count(g, &now)) {
         return;
     }
-    at = look(g->port, false);
-    if (at.connections > now.pipes && now.events == g->events) {
-        g->asked = ask(&at);
-        g->asks = 1;
-        g->phase = g->asked >= 0 ? TLS_GUARD_ASKED : TLS_GUARD_LISTENS;
+    if (now.events == g->events && connections(g, false) > now.pipes) {
+        g->asks = 0;
+        ask(g);
     }
     g->events = now.events;
 }
@@ -192,21 +164,15 @@ static void look_after(struct tls_guard *g)
 static void conclude(struct tls_guard *g)
 {
     struct counts now;
-    struct look at;
 
-    g->phase = TLS_GUARD_LISTENS;
     if (!hung_up(g->asked) || !count(g, &now) || now.events != g->events) {
-        return; /* it accepts, or nothing is known */
-    }
-    if (g->asks == ASKS) {
+        g->phase = TLS_GUARD_LISTENS; /* it accepts, or nothing is known */
+    } else if (g->asks < ASKS) {
+        ask(g);
+    } else {
         log_warn("link.tls_relisten", "url=%s", g->endpoint->url);
         g->phase = TLS_GUARD_ENDS;
-        return;
     }
-    at = look(g->port, false);
-    g->asked = ask(&at);
-    g->asks++;
-    g->phase = g->asked >= 0 ? TLS_GUARD_ASKED : TLS_GUARD_LISTENS;
 }
 
 /* Closes the dead listener once it has no pipe. */
@@ -214,7 +180,7 @@ static void end(struct tls_guard *g)
 {
     struct counts now;
 
-    (void)look(g->port, true);
+    (void)connections(g, true);
     if (count(g, &now) && now.pipes == 0) {
         (void)nng_listener_close(g->listener);
         g->phase = TLS_GUARD_CLOSED;
@@ -236,8 +202,6 @@ static void listen_again(struct tls_guard *g)
 
 static msec guard_run(struct helper_task *task)
 {
-    struct tls_guard *g = CONTAINER_OF(task, struct tls_guard, task);
-
     static void (*const steps[])(struct tls_guard *) = {[TLS_GUARD_LISTENS] = look_after,
                                                         [TLS_GUARD_ASKED] = conclude,
                                                         [TLS_GUARD_ENDS] = end,
@@ -246,6 +210,7 @@ static msec guard_run(struct helper_task *task)
                                        [TLS_GUARD_ASKED] = REST_MS,
                                        [TLS_GUARD_ENDS] = REPLACE_MS,
                                        [TLS_GUARD_CLOSED] = REPLACE_MS};
+    struct tls_guard *g = CONTAINER_OF(task, struct tls_guard, task);
 
     steps[g->phase](g);
     return clock_mono_ms() + next_ms[g->phase];
@@ -258,7 +223,7 @@ void tls_guard_start(struct tls_guard *g, struct endpoint *e, nng_listener liste
     }
     g->endpoint = e;
     g->listener = listener;
-    g->port = (uint32_t)strtoul(strrchr(e->url, ':') + 1, NULL, 10);
+    g->listens = peer_address_of_listener(listener);
     g->task.run = guard_run;
     helper_submit(&g->task, clock_mono_ms() + LINK_GUARD_MS);
 }

@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -340,6 +341,24 @@ static void beside_many_quiet_connections_old_and_new_ones_are_judged(void **sta
     link_free(l);
 }
 
+static void connections_of_another_address_with_the_same_port_are_not_counted(void **state)
+{
+    (void)state;
+    char url[64];
+    struct link_event ev;
+    struct link *l = fixture_link();
+    struct link_server *s = bounded(l, 1, UNFINISHED_BYTES, UNFINISHED_MS);
+    (void)snprintf(url, sizeof url, "tcp://127.0.0.2%s", strrchr(link_server_url(s), ':'));
+    (void)fixture_server(l, url, 2);
+    struct link *client = fixture_link();
+    (void)fixture_lane(client, url);
+    (void)fixture_lane(client, url);
+    (void)fixture_lane(client, link_server_url(s));
+    assert_false(fixture_next(client, 2500, &ev)); /* two rounds */
+    link_free(client);
+    link_free(l);
+}
+
 int main(void)
 {
     fixture_watchdog(150);
@@ -352,6 +371,7 @@ int main(void)
         cmocka_unit_test(flood_of_large_frames_lets_only_short_ones_in),
         cmocka_unit_test(request_that_waits_for_a_context_is_not_judged),
         cmocka_unit_test(beside_many_quiet_connections_old_and_new_ones_are_judged),
+        cmocka_unit_test(connections_of_another_address_with_the_same_port_are_not_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,12 @@
 /* tls+tcp://: both sides show a certificate of the same authority, or there is no pipe.
  * Certificates made by openssl. */
+#include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "protocol/base/clock.h"
 #include "tests/edge/link/fixture.h"
@@ -151,6 +155,7 @@ static void listener_accepts_after_clients_that_reset_their_handshake(void **sta
     struct link_server *s = NULL;
     (void)snprintf(dir, sizeof dir, "%s", fixture_dir());
     (void)snprintf(seed, sizeof seed, "%lld", (long long)clock_mono_ms());
+    print_message("seed %s\n", seed);
     const struct identity ours = identity_new(dir, "ours");
     const struct link_limits good = {.recv_max = 4096, .ca_file = ours.cert, .cert_file = ours.pem};
     struct link *l = fixture_link();
@@ -163,10 +168,50 @@ static void listener_accepts_after_clients_that_reset_their_handshake(void **sta
         struct child c = child_start((char *const *)(uintptr_t)argv);
         child_finish(&c);
         if (c.status != 0) {
-            fail_msg("seed %s: the clients ended with %d", seed, c.status);
+            fail_msg("the clients ended with %d", c.status);
         }
         assert_answered(l, s, url, &good);
     }
+    link_free(l);
+    fixture_rmdir(dir);
+}
+
+/* A connection that says nothing, and another listener on the port of another address: for three
+ * looks of the guard nobody loses a connection. */
+static void listener_that_accepts_is_not_replaced(void **state)
+{
+    (void)state;
+    char dir[64];
+    char url[128];
+    struct bt_error err = {.msg = ""};
+    struct link_server *s = NULL;
+    struct link_lane *lane = NULL;
+    struct link_event ev;
+    (void)snprintf(dir, sizeof dir, "%s", fixture_dir());
+    const struct identity ours = identity_new(dir, "ours");
+    const struct link_limits good = {.recv_max = 4096, .ca_file = ours.cert, .cert_file = ours.pem};
+    struct link *l = fixture_link();
+    assert_int_equal(link_server_open(l, "tls+tcp://127.0.0.1:0", 2, &good, NULL, &s, &err), BT_OK);
+    const char *port = strrchr(link_server_url(s), ':') + 1;
+    (void)snprintf(url, sizeof url, "tcp://127.0.0.2:%s", port);
+    (void)fixture_server(l, url, 2);
+    struct link *neighbour = fixture_link();
+    (void)fixture_lane(neighbour, url);
+    (void)fixture_lane(neighbour, url);
+    struct link *client = fixture_link();
+    (void)snprintf(url, sizeof url, "tls+tcp://localhost:%s", port);
+    assert_int_equal(link_lane_dial(client, url, &good, NULL, &lane, &err), BT_OK);
+    (void)fixture_expect(client, LINK_UP);
+    const struct sockaddr_in to = {.sin_family = AF_INET,
+                                   .sin_port = htons((uint16_t)strtoul(port, NULL, 10)),
+                                   .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    const int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(silent, (const struct sockaddr *)&to, sizeof to), 0);
+    assert_false(fixture_next(client, 7000, &ev));
+    assert_false(fixture_next(neighbour, 0, &ev));
+    (void)close(silent);
+    link_free(client);
+    link_free(neighbour);
     link_free(l);
     fixture_rmdir(dir);
 }
@@ -177,6 +222,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_certified_peers_get_a_pipe),
         cmocka_unit_test(listener_accepts_after_clients_that_reset_their_handshake),
+        cmocka_unit_test(listener_that_accepts_is_not_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
