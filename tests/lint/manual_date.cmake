@@ -1,0 +1,11 @@
+# The date of the manual as mdoc(7) wants it, on the days with one digit too.
+foreach(case IN ITEMS "1796083199|November 30, 2026" "1796083200|December 1, 2026" "1796860799|December 9, 2026" "1796860800|December 10, 2026")
+    string(REPLACE "|" ";" case "${case}")
+    list(GET case 0 epoch)
+    list(GET case 1 expected)
+    set(ENV{SOURCE_DATE_EPOCH} ${epoch})
+    include(${CMAKE_CURRENT_LIST_DIR}/../../deploy/cmake/manual_date.cmake)
+    if(NOT manual_date STREQUAL expected)
+        message(SEND_ERROR "at ${epoch}: '${manual_date}', not '${expected}'")
+    endif()
+endforeach()
