@@ -205,6 +205,7 @@ fi
 part "times"
 printf '%s%6d s  in all\n' "$times" $((now - began))
 [ -z "$twice" ] || [ "$status" -ne 0 ] || headline "FAILED at first and passed when run again: $twice"
+[ -z "$failed" ] || headline "FAILED, see above:$failed"
 if [ -n "$failed" ] && [ "$status" -eq 0 ]; then
     status=1
 fi
