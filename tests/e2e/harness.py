@@ -235,7 +235,7 @@ class Daemon:
                 plans.setdefault(event["planId"], []).append(event)
         for plan_id, events in plans.items():
             view = None
-            if len(plans) <= 20:
+            if len(plans) <= 20 or events[0]["planSeq"] != 1:
                 view = self.ask_raw("plan.get", planId=plan_id)
                 if not view["ok"] and view["error"]["code"] == "GONE":
                     continue  # deleted: a part of its rows may be left for a moment

@@ -175,7 +175,8 @@ class Files(House):
         self.d.start()
         self.g = Gateway(self, self.d, prefix=("env", "ASAN_OPTIONS=" + self.d.env["ASAN_OPTIONS"]))
         first, second = self.register(), self.register()
-        plan = self.d.submit({"steps": [step("a"), step("b", dependsOn=["a"], parameters={"text": "{{results.a.artifact}}"})]})
+        plan = self.d.submit({"steps": [step("a"), step("b", dependsOn=["a"], parameters={"text": "{{results.a.artifact}}"})],
+                              "policy": {"stepTimeoutMs": 600000}})
         [s] = self.poll(first)["steps"]
         block, whole = os.urandom(self.PART), hashlib.sha256()
         self.assertEqual(self.part(first, s, block, 0).json, {"offset": self.PART})
@@ -187,6 +188,8 @@ class Files(House):
             answer = self.part(first, s, block, at)
             self.assertEqual((answer.status, answer.json.get("offset")), (200, at + self.PART), answer)
             whole.update(block)
+            if at % (8 * self.PART) == 0:                                                    # it keeps its lease of 30 s
+                self.assertEqual(self.poll(second, query="waitMs=0")["steps"], [])
         over = self.part(first, s, b"x", self.CAP)
         self.assertEqual((over.status, over.json["code"], "artifacts.maxBytes" in over.json["detail"]), (413, "LIMIT", True), over)
         self.assertEqual(self.put(first, s, len=self.CAP + 1, sha256=whole.hexdigest()).status, 413)

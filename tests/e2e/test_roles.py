@@ -166,7 +166,7 @@ class Owners(BatonTest):
             answer = sender.ask_raw("plan.get", planId=plan, steps=False)
             return self.root.ask("supervisor.stats")["turns"] - before, answer
 
-        for sender in (self.bob, agent):
+        for sender in (Sender(self.d, "bob"), agent):  # a handshake waits half a minute for its proof; the steps may take longer
             n, answer = turns(sender)
             self.assertFalse(answer["ok"])
             others.append(n)
