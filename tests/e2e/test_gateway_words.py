@@ -267,6 +267,7 @@ class Limits(BatonTest):
             return len(again) == 7  # of 15 that are free
         until(all_taken, 30, "their places are free again")
         mistaken = lambda: self.g.ask("POST", "/v1/tasks", {"plam": PLAN}, bearer=keys[1]).status == 400  # noqa: E731
+        until(mistaken, 30, "the last of those who are gone has left, too")
         self.assertTrue(all(mistaken() for _ in range(3)), "a refusal takes no place")
 
 
